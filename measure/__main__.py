@@ -24,7 +24,8 @@ from measure.claims import table as table_of_claims
 from measure.claims.tries import chosen
 from measure.engine import continuing
 from measure.installed import INTERRUPTED
-from measure.judge import advice, reasons
+from measure.judge import reasons, warnings
+from measure.judge.findings import findings
 from measure.local import HostFailed, Local
 from measure.making import Asked
 from measure.output import export, export_command, sweep_table, table
@@ -54,7 +55,7 @@ def _measure(arguments: argparse.Namespace) -> int:
         run, problem = local.measure(asked, follower.look, why=why, continue_from=continue_from)
         shown = run
         if problem:
-            shown = replace(run, warnings=[*run.warnings, advice.not_kept(problem, in_file=file is not None)])
+            shown = replace(run, warnings=[*run.warnings, warnings.not_kept(problem, in_file=file is not None)])
         status = INTERRUPTED if run.status in ("cancelled", "interrupted") else MEASURED
         status = FAULT if run.stop_reason.startswith(FAULT_OF_OURS) else status
         if file and file != "-":
@@ -92,8 +93,8 @@ def _rendered(arguments: argparse.Namespace, run: Run) -> str:
         return export.markdown(run).rstrip("\n") if arguments.markdown else table_of_claims.render(run)
     if run.kind == "sweep":
         return sweep_table.render(run, arguments.pair)
-    explained = ["", "Why", *reasons.sentences(run).values()] if arguments.why else []
-    return "\n".join([table.render(run), *explained])
+    why = [f"`{slug}` {words}" for slug, words in reasons.predicates(findings(run)).items()]
+    return "\n".join([table.render(run), *(["", "Why", *why] if arguments.why else [])])
 
 
 def _claims(arguments: argparse.Namespace) -> int:

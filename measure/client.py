@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
@@ -38,6 +38,8 @@ from workloads.functions import Given
 _MOST_STARTS = 5
 # Between two looks at an answer, and for how long one is waited for: TensorFlow is loaded, and the code executed.
 _LOOK_S, _ANSWER_S = 0.1, 240.0
+# Between two looks at the run that an answer waits for: what it times is not to be disturbed.
+_WAIT_S = 1.0
 # Of requests, so many are remembered that a finished run may answer.
 _MOST_RECENT = 1_000
 _log = logging.getLogger("mapbench")
@@ -137,20 +139,34 @@ class Client:
         self._add(work, visitor)
         return work.id
 
-    def give(self, given: Given, size: Mapping[str, int] | None = None, seed: int = 0) -> str:
+    def give(
+        self, given: Given, size: Mapping[str, int] | None = None, seed: int = 0,
+        waiting: Callable[[Snapshot], None] | None = None,
+    ) -> str:  # fmt: skip
         """Have a function of a person's own executed in a process that is thrown away, and make it a workload of this
         process; its slug. Sizes that are left out have their defaults. Raises `RequestError` with a sentence where it
-        cannot be measured, `Busy` while somebody measures."""
+        cannot be measured.
+
+        ``waiting``: called once a second with the run that is measured before it, which this waits for; whatever it
+        raises ends the wait. Without it, `Busy` is raised while somebody measures."""
         self._worker()
         deriving.check(given)
         work = Work(place.new_id(), "check", None, Job(given=given, size=dict(size or {}), seed=seed))
         end_s = time.monotonic() + _ANSWER_S
         try:
             self.store.recover()  # of a worker that is gone nothing goes on
-            if any(other.holder is not None for other in self.store.queue.all()):
+            if waiting is None and any(other.holder is not None for other in self.store.queue.all()):
                 raise Busy("somebody measures here, which the code would disturb: try again when it has ended")
             self._add(work, NOBODY)
             while (answer := self.store.queue.answer(work.id)) is None:
+                if waiting is not None and (before := self.going_on()) is not None:
+                    end_s = time.monotonic() + _ANSWER_S
+                    try:
+                        waiting(before)
+                    except BaseException:  # whoever asked has gone
+                        self.store.end(work.id)
+                        raise
+                    time.sleep(_WAIT_S - _LOOK_S)
                 if (host := self.host()).state == "failed" or time.monotonic() > end_s:
                     self.store.end(work.id)
                     raise RequestError(f"{_NOT_LOOKED_AT}: {host.message or 'nobody had time for it'}")

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from measure.engine.record import View
 from measure.judge.lines import line_of
-from measure.output import rows, sweep_table
+from measure.output import sweep_table
 from measure.run import text
-from measure.run.run import Run
+from measure.run.run import Measurement, Run
 
 
 def say(line: str) -> None:
@@ -37,11 +37,11 @@ class Following:
             self.say(view.message)
         for item in view.run.measurements:
             if item.twin_of is None and item.outcome != "not_run":
-                self.say(f"  {item.strategy}: {rows.outcome(item)}")
+                self.say(f"  {item.strategy}: {_outcome(item)}")
         for point in view.run.points:
             for item in point.measurements:
                 if item.outcome not in ("ok", "not_run"):
-                    self.say(f"  {sweep_table.where(point)}: {item.strategy}: {rows.outcome(item)}")
+                    self.say(f"  {sweep_table.where(point)}: {item.strategy}: {_outcome(item)}")
 
 
 def warnings(run: Run) -> Iterator[str]:
@@ -54,3 +54,7 @@ def warnings(run: Run) -> Iterator[str]:
             if warning.code != "chosen" and (line, warning.code) not in lines:
                 lines.add((line, warning.code))
                 yield f"{item.strategy}: {warning.message}"
+
+
+def _outcome(item: Measurement) -> str:
+    return text.outcome(item.outcome, item.error.message if item.error else "")

@@ -1,6 +1,7 @@
 """Pages without a browser and without TensorFlow: clients with nothing behind them, and the text of a page."""
 
 import itertools
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import SimpleNamespace
@@ -161,4 +162,7 @@ def words(app: AppTest) -> str:
     """Return all text of a page, without the signs that escaping puts in, and with plain spaces."""
     kinds = ("markdown", "caption", "html", "warning", "info", "metric")
     found = [str(element.value) for kind in kinds for element in app.get(kind)]
-    return " ".join(found).replace("\\", "").replace("\u2060", "").replace("\u00a0", " ")
+    found += [element.proto.text for element in app.get("progress")]
+    # The names of strategies in a headline are in code font.
+    text = re.sub('<code style="font-size:.92em">([^<]*)</code>', r"\1", " ".join(found))
+    return text.replace("\\", "").replace("\u2060", "").replace("\u00a0", " ")

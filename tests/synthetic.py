@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from measure.judge import sweep_analysis
 from measure.judge.analysis import analyse
+from measure.judge.findings import findings
 from measure.judge.verdict import verdict
 from measure.run.run import (
     Analysis,
@@ -186,7 +187,7 @@ def run(
     )  # fmt: skip
     finished = replace(analyse(finished), ranking=[[slug for slug in group if slug in slugs] for group in RANKING])
     finished = replace(finished, ranking=[group for group in finished.ranking if group])
-    return replace(finished, verdict=verdict(finished))
+    return replace(finished, verdict=verdict(findings(finished)))
 
 
 def of_function(run: Run, *notes: str) -> Run:

@@ -139,7 +139,7 @@ def test_it_is_shown_below_the_cell_of_a_notebook_and_elsewhere_in_a_browser(
     opened: list[str] = []
     monkeypatch.setattr(result.webbrowser, "open", opened.append)
     monkeypatch.setattr(result.tempfile, "gettempdir", lambda: str(tmp_path))
-    found = mapbench.Result(replace(synthetic.run(), verdict="<i>&"), {})
+    found = mapbench.Result(replace(synthetic.run(), stop_reason="<i>&"), {})
     found.show()
     (file,) = tmp_path.iterdir()
     assert opened == [file.as_uri()] and capsys.readouterr().out == f"{file}\n"

@@ -80,6 +80,11 @@ class Seen:
     words: str
     threshold: str = ""
 
+    @property
+    def claimed(self) -> str:
+        """`` (at least 10 × is claimed)``; nothing without a threshold."""
+        return f" ({self.threshold} is claimed)" if self.threshold else ""
+
 
 class Missing(Exception):
     """Figures that a predicate needs are not there: the message says which, and why."""

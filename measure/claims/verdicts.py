@@ -101,7 +101,7 @@ def _sentence(tests: Sequence[Predicate], answers: Sequence[Seen]) -> str:
     thresholds = {answer.threshold for answer in answers}
     parts, case = [], ""
     for test, answer in zip(tests, answers, strict=True):
-        own = f" ({answer.threshold} is claimed)" if answer.threshold and len(thresholds) > 1 else ""
+        own = answer.claimed if len(thresholds) > 1 else ""
         head = f"{test.when}: " if test.when not in ("", case) else ""
         parts.append(head + answer.words + own)
         case = test.when

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 import strategies
 from measure.engine.record import View, original, seed_of
-from measure.judge import advice, analysis
+from measure.judge import analysis, warnings
 from measure.machine import environment
 from measure.pool.clock import Clock
 from measure.pool.dialogue import Dialogues, Part, SubjectFailed
@@ -219,7 +219,7 @@ class Bench:
                 yield
             finally:
                 if left := self.dialogues.end():
-                    self.warn(advice.not_ended(left))
+                    self.warn(warnings.not_ended(left))
 
     def spec(self, role: Any, slug: str, **more: Any) -> Spec:
         """Return what a subject of a strategy is to be; ``more``: what only this role is told."""

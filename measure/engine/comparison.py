@@ -18,7 +18,7 @@ import strategies
 from measure.engine import explanation
 from measure.engine.bench import FRESH_START_S, UNTIMED, Bench, here, is_timed
 from measure.engine.turns import Turns
-from measure.judge import advice, analysis, limit, rules
+from measure.judge import analysis, limit, warnings
 from measure.machine import environment, load
 from measure.pool.clock import TimeIsUp
 from measure.pool.dialogue import HOST_LOST, Cancelled, Dialogue, HostLost, Part, SubjectFailed
@@ -65,7 +65,7 @@ class Comparison(Bench):
     def close(self, status: Status, reason: str) -> Run:
         """Settle what is open, and publish the run as finished."""
         if self.clock.still_s:
-            self.warn(advice.stood_still(self.clock.still_s))
+            self.warn(warnings.stood_still(self.clock.still_s))
         for item in self.record.measurements if status in ("complete", "budget") else ():
             is_open = item.outcome in ("ok", "not_run") and not item.error and not item.twin_of
             if is_open and not is_timed(item):
@@ -87,8 +87,8 @@ class Comparison(Bench):
             status, reason = turns.race(working)
             turns.end()
         finally:
-            self.warn(advice.busy_during(watch.cores_of_others()))
-            self.warn(advice.held(watch.held()))
+            self.warn(warnings.busy_during(watch.cores_of_others()))
+            self.warn(warnings.held(watch.held()))
         self.stages = dict.fromkeys(self.stages, "done")
         self.say(result=True)
         try:  # what is shown beside the verdict, which stands: no failure here costs anything else
@@ -100,7 +100,7 @@ class Comparison(Bench):
                 with contextlib.suppress(Cancelled):
                     explanation.explain(self)
         except TimeIsUp:
-            self.warn(advice.cut_short(self.clock.over, explained=self.keep is not None))
+            self.warn(warnings.cut_short(self.clock.over, explained=self.keep is not None))
         return status, reason
 
     # --- memory and correctness --------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ class Comparison(Bench):
             for slug in self.request.strategies:
                 self.fail(slug, "reference", failed)
         if (number := script.compared(self.case)) < self.case.batch:
-            self.warn(advice.some_compared(number, self.case.batch))
+            self.warn(warnings.some_compared(number, self.case.batch))
 
     def _measure_memory(self, until_s: float) -> None:
         self.say("measuring memory and correctness")
@@ -172,7 +172,7 @@ class Comparison(Bench):
 
         try:
             anew = yield from self.dialogues.undisturbed(attempt)
-            if warning := advice.compiled_values(anew.traces, anew.compilations):
+            if warning := warnings.compiled_values(anew.traces, anew.compilations):
                 self.update(slug, warnings=[*self[slug].warnings, warning])
         except SubjectFailed as failure:
             # One that fails only after that will fail where it is timed, or was not asked to take new values.
@@ -189,13 +189,13 @@ class Comparison(Bench):
                 wrong = None if check.ok else Error(type="WrongValues", message=message.sentence or "")
                 self.update(slug, stage="memory", correctness=check, error=wrong)
             case messages.Measured():
-                warnings = advice.of_strategy(message.fallbacks, message.retraces)
+                given = warnings.of_tensorflow(message.fallbacks, message.retraces)
                 strategy, limit_mib = strategies.parse(slug), self.request.memory_limit_mib
                 if chosen := chunks.chosen(self.case, strategy, limit_mib):  # what the request left open
-                    warnings.insert(0, advice.chosen(chosen[1], {"chunk": chosen[0]}))
+                    given.insert(0, warnings.chosen(chosen[1], {"chunk": chosen[0]}))
                 outcome, case = "wrong" if self[slug].error else "ok", self.case
                 memory = replace(message.memory, input_bytes=case.input_bytes, captured_bytes=case.captured_bytes)
-                self.update(slug, outcome=outcome, memory=memory, warnings=warnings)
+                self.update(slug, outcome=outcome, memory=memory, warnings=given)
             case messages.Rough(seconds=seconds):
                 self.rough_s[slug] = seconds
         self.say(result=True)
@@ -206,7 +206,7 @@ class Comparison(Bench):
         """Note what others have used of the processors since the watch began, or, where that is much, what they still
         use: a browser that draws its page is done a moment later, and other programs go on."""
         cores = watch.cores_of_others(least_s=LOAD_WINDOW_S)
-        if cores > rules.BUSY_CORES:
+        if cores > warnings.BUSY_CORES:
             cores = min(cores, load.Watch().cores_of_others(least_s=LOAD_WINDOW_S))
         about = {**self.record.environment, environment.LOAD_OF_OTHERS: round(cores, 2)}
         self.record = replace(self.record, environment=about)
@@ -224,7 +224,7 @@ class Comparison(Bench):
         try:
             probed = self.dialogues.ask(spec, messages.Probed, FRESH_START_S)
         except SubjectFailed as failure:
-            self.warn(advice.no_limit(failure.error.message))
+            self.warn(warnings.no_limit(failure.error.message))
         else:
             # Where the work of an op is not known, none counts.
             flops = 0 if probed.unknown else round(probed.flops * self.case.batch / max(1, few.batch))
@@ -236,7 +236,7 @@ class Comparison(Bench):
         """Measure what the operating system sees of one call, the fastest strategies first, of those that by forecast
         have ended at ``until_s``."""
         if self.on_gpu:
-            self.warn(advice.no_process_peak())
+            self.warn(warnings.no_process_peak())
             return
         self.say("measuring what the operating system sees")
         left_out: list[str] = []
@@ -260,4 +260,4 @@ class Comparison(Bench):
         slugs = sorted(self.working(), key=lambda slug: latencies_s.get(slug, math.inf))
         self.dialogues.hold(map(dialogue, slugs), self.at_once(map(self.live_bytes, slugs)))
         if left_out:
-            self.warn(advice.no_time_for_peaks(left_out))
+            self.warn(warnings.no_time_for_peaks(left_out))

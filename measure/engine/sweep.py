@@ -2,7 +2,7 @@
 
 Both ends of each axis come first and then the middles, so that a picture shows early. A point has the time that it
 needs by forecast, and an even share of what is left beside that; where there is too little for all, an even share of
-that.
+that, and a strategy that takes longer than its point has is not begun there: it would take the time of all others.
 """
 
 import dataclasses
@@ -23,11 +23,11 @@ from measure.machine import environment
 from measure.pool.clock import Clock
 from measure.pool.dialogue import HOST_LOST
 from measure.pool.launcher import Launcher
-from measure.run import deadline
+from measure.run import deadline, text
 from measure.run.fit import DOES_NOT_FIT, PointForecast, forecast_sweep
 from measure.run.place import utc_now
 from measure.run.request import Request
-from measure.run.run import Analysis, Error, Point, Run, Status
+from measure.run.run import TIME_OVER, Analysis, Error, Point, Run, Status
 from measure.run.sweep_request import SweepRequest
 
 # Outcomes that say something of larger points: the type of the error there, and words.
@@ -113,7 +113,13 @@ class Sweep(Parts):
     def _measure_point(self, point: PointForecast, asked: Request) -> Run:
         """Measure a point; the run of its comparison."""
         part = self._comparison(point, asked)
-        for slug, error in self._too_much_before(point.at).items():
+        too_long = {
+            slug: Error(type=TIME_OVER, message=f"not timed: it takes about {text.seconds(first_s)} by forecast, "
+                        f"and this point has {text.seconds(asked.budget_s)}: a longer budget leaves it some")
+            for slug, estimate in part.forecast.per_strategy.items()
+            if (first_s := estimate.first_call_s + estimate.latency_s) > asked.budget_s
+        }  # fmt: skip
+        for slug, error in (too_long | self._too_much_before(point.at)).items():
             part.update(slug, stage="forecast", error=error)
         part.started_s = self._view.started_s
         self._begin(part)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from measure.judge import break_even, limit, ranking, rules
+from measure.judge import break_even, limit, ranking, warnings
+from measure.judge.findings import findings
 from measure.judge.intervals import Level
 from measure.judge.levels import Levels, control, latency, levels_of
 from measure.judge.verdict import verdict
@@ -16,7 +17,7 @@ def analyse(run: Run) -> Run:
     now = replace(run.analysis, version=Analysis().version, method=Analysis().method)
     levels = levels_of(run.measurements, now)
     measurements = [
-        replace(item, latency=latency(item, levels, now.confidence), warnings=rules.of_measurement(item))
+        replace(item, latency=latency(item, levels, now.confidence), warnings=warnings.of_measurement(item))
         for item in run.measurements
     ]
     run = replace(
@@ -26,8 +27,11 @@ def analyse(run: Run) -> Run:
         control=control(measurements, levels, now),
         ranking=tie_groups(measurements, levels, now),
     )
-    run = limit.judge(with_break_even(run))
-    return replace(run, warnings=rules.of_run(run), verdict=verdict(run, levels.by_slug))
+    pairs = break_even.pairs(run, levels.by_slug)
+    measurements = [replace(item, break_even=pairs.get(item.strategy, [])) for item in measurements]
+    run = limit.judge(replace(run, measurements=measurements))
+    run = replace(run, warnings=warnings.of_run(run))
+    return replace(run, verdict=verdict(findings(run, levels=levels)))
 
 
 def ranked(measurements: Sequence[Measurement], levels: Levels) -> dict[str, Level]:
@@ -46,13 +50,6 @@ def tie_groups(measurements: Sequence[Measurement], levels: Levels, analysis: An
     return [ranking.by_memory(group, peaks) for group in groups]
 
 
-def with_break_even(run: Run) -> Run:
-    """The run with break-even points computed anew from its latencies, first calls and ranking."""
-    pairs = break_even.pairs(run)
-    measurements = [replace(item, break_even=pairs.get(item.strategy, [])) for item in run.measurements]
-    return replace(run, measurements=measurements)
-
-
 def close(run: Run, status: Status, reason: str, finished: str) -> Run:
     """The run at its end: outcomes that are open are settled, and what there is is analysed."""
     undone: OutcomeName = "cancelled" if status == "cancelled" else "not_run"
@@ -66,12 +63,3 @@ def close(run: Run, status: Status, reason: str, finished: str) -> Run:
         measurements.append(replace(item, outcome=undone) if is_open else item)
     run = replace(run, status=status, stop_reason=reason, finished=finished, measurements=measurements)
     return analyse(run)
-
-
-def ranks(groups: Sequence[Sequence[str]]) -> dict[str, int]:
-    """Each slug's rank: 1 plus the number of strategies in faster tie groups, so that ties share theirs: 1, 1, 3."""
-    by_slug: dict[str, int] = {}
-    for group in groups:
-        rank = len(by_slug) + 1
-        by_slug.update(dict.fromkeys(group, rank))
-    return by_slug

@@ -11,14 +11,13 @@ What TensorFlow and XLA spend once per process is no part of a first call (`meas
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace
 
-from measure.judge.intervals import student_quantile
-from measure.judge.levels import shown_levels
+from measure.judge.intervals import Level, student_quantile
 from measure.run.run import BreakEven, Latency, Measurement, Run
 
 # Where hardly any strategy of the run had several first calls, their relative standard deviation is taken to be this,
@@ -60,11 +59,11 @@ def first_call_spread(measurements: Sequence[Measurement]) -> tuple[float, float
     return math.sqrt(squares / degrees), degrees
 
 
-def costs(run: Run) -> dict[str, Cost]:
+def costs(run: Run, levels: Mapping[str, Level]) -> dict[str, Cost]:
     """The costs of the strategies of outcome ``ok``, by slug and without twins, in the order of the run; of those alone
     whose first call and latency are known. Intervals of latencies are without the pace of the machine, in which all
     share; that of a first call, which was seen once, is what others' scatter gives it."""
-    levels, confidence = shown_levels(run), run.analysis.confidence
+    confidence = run.analysis.confidence
     deviation, degrees = first_call_spread(run.measurements)
     factor = math.exp(student_quantile(confidence, degrees) * deviation)
     by_slug = {}
@@ -134,10 +133,10 @@ def _zero(first: float, further: float, first_error: float, further_error: float
     return min((x for x in roots if x >= 0 and first + further * x >= -_ROUNDING * abs(first)), default=math.inf)
 
 
-def pairs(run: Run) -> dict[str, list[BreakEven]]:
+def pairs(run: Run, levels: Mapping[str, Level]) -> dict[str, list[BreakEven]]:
     """The break-even points of each compiled strategy against each eager one, by slug of the compiled. ``run``: with
     its latencies and its ranking."""
-    of = costs(run)
+    of = costs(run, levels)
     group = {slug: number for number, slugs in enumerate(run.ranking) for slug in slugs}
     compiled = {item.strategy for item in run.measurements if is_compiled(item)}
     return {

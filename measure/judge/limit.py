@@ -83,35 +83,15 @@ def describe(roof: Limit) -> str:
     """The limit and what sets it: 710 µs, memory-bound: 9.38 MiB at 13.8 GB/s."""
     by_term = {
         "memory-bound": f"{text.size(roof.bytes)} at {roof.bandwidth_bytes_per_s / 1e9:.3g} GB/s",
-        "compute-bound": _arithmetic(roof),
+        "compute-bound": f"{text.number(roof.flops / 1e6)} MFLOP at {roof.flops_per_s / 1e9:.3g} GFLOP/s"
+        if not roof.functions
+        else ", ".join(f"{text.number(count / 1e6)} M {name}" for name, count in roof.functions.items()),
         "dispatch-bound": "one eager op" if roof.dispatch_s == roof.op_s else "one call of a tf.function",
     }
     reason = f", {roof.term}: {by_term[roof.term]}" if roof.term else ""
     if isinstance(roof.unknown, list):
         reason += f" (of bytes alone, since the work of {', '.join(roof.unknown)} is not known)"
     return text.seconds(roof.seconds) + reason
-
-
-def probes(roof: Limit) -> str:
-    """All figures of the probes, not only those that set the limit."""
-    parts = [f"{text.size(roof.bytes)} at {roof.bandwidth_bytes_per_s / 1e9:.3g} GB/s"]
-    parts += [f"{roof.flops_per_s / 1e9:.3g} GFLOP/s"]
-    parts += [f"{rate / 1e9:.3g} G {name}/s" for name, rate in roof.functions_per_s.items()]
-    parts += [f"an eager op {text.seconds(roof.op_s)}"] if roof.op_s is not None else []
-    parts += [f"a call of a tf.function {text.seconds(roof.call_s)}"] if roof.call_s is not None else []
-    return ", ".join(parts)
-
-
-def _arithmetic(roof: Limit) -> str:
-    """The figures of a compute-bound limit; in earlier runs they may be of functions such as ``sin``."""
-    if roof.flops / roof.flops_per_s >= roof.seconds * (1 - 1e-9):
-        return f"{text.number(roof.flops / 1e6)} MFLOP at {roof.flops_per_s / 1e9:.3g} GFLOP/s"
-    rates = roof.functions_per_s
-    return ", ".join(
-        f"{text.number(count / 1e6)} M {name} at {rates[name] / 1e9:.3g} G/s"
-        for name, count in roof.functions.items()
-        if name in rates
-    )
 
 
 def tells(run: Run) -> bool:

@@ -1,15 +1,10 @@
-"""A sweep's points, and lines of them: one strategy along the axis, and its levels. Pure functions of data."""
+"""A sweep's points, and lines of them: one strategy along the first axis. Pure functions of data."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from msgspec import UNSET, structs
-
-from measure.judge.intervals import Level
-from measure.judge.levels import levels_of, spread_of
-from measure.run import slugs
-from measure.run.run import Analysis, Axis, Measurement, Point, Run
+from measure.run import slugs, text
+from measure.run.run import Axis, Measurement, Point, Run
 
 
 @dataclass(frozen=True)
@@ -26,6 +21,11 @@ class Line:
     points: tuple[tuple[int, Point, Measurement], ...]
     flat: bool
 
+    @property
+    def label(self) -> str:
+        """Its name with the shape of its mode."""
+        return text.label(self.slug, self.mode)
+
 
 def readable(at: Mapping[str, int]) -> str:
     """A place on the axes: «batch 1,000, side 3»."""
@@ -40,6 +40,17 @@ def place(point: Point) -> tuple[int, ...]:
 def inferred(point: Point) -> bool:
     """True if a point's winner was not measured, but follows from its neighbours', as in sweeps of earlier versions."""
     return point.status == "skipped" and bool(point.ranking)
+
+
+def asked_for(run: Run, point: Point) -> bool:
+    """True if a point is of the grid: earlier versions added others between its points, of the two strategies alone
+    whose lines cross there."""
+    return all(point.at[axis.name] in axis.values for axis in run.axes)
+
+
+def measured(run: Run) -> list[Point]:
+    """The points of the grid that were ranked, none that is inferred."""
+    return [point for point in run.points if any(point.ranking[:1]) and point.measurements and asked_for(run, point)]
 
 
 def line_of(strategy: str, axes: Sequence[Axis]) -> str:
@@ -62,33 +73,3 @@ def lines(points: Sequence[Point], axes: Sequence[Axis]) -> list[Line]:
         flat = axis.kind == "option" and not any(axis.name in item.options for _, _, item in along)
         made.append(Line(slug, first.mapper, first.mode, tuple(along[:1] if flat else along), flat))
     return made
-
-
-def leaders(point: Point, axes: Sequence[Axis]) -> list[str]:
-    """The lines that are fastest at a point, or tie for it; none where nothing is ranked."""
-    return [line_of(strategy, axes) for strategy in point.ranking[0]] if point.ranking else []
-
-
-def levels_along(run: Run) -> dict[str, dict[int, Level]]:
-    """Line → value of the first axis → the level of its latency there, where its values are right. A line that is flat
-    has its one level at all values; one that was timed nowhere is left out."""
-    analysis = with_spread(run.analysis, run.points)
-    levels = {id(point): levels_of(point.measurements, analysis).by_slug for point in run.points}
-    along = {}
-    for line in lines(run.points, run.axes):
-        timed = {
-            value: levels[id(point)][item.strategy]
-            for value, point, item in line.points
-            if item.outcome == "ok" and item.strategy in levels[id(point)]
-        }
-        if timed:
-            along[line.slug] = dict.fromkeys(run.axes[0].values, *timed.values()) if line.flat else timed
-    return along
-
-
-def with_spread(analysis: Analysis, points: Sequence[Point]) -> Analysis:
-    """The analysis of a sweep with the spread between processes of one strategy at one point, over all points, as one
-    by itself may have a single process of each; without any where no strategy has two at one."""
-    alone = (levels_of(point.measurements).logs.values() for point in points)
-    spread = spread_of(itertools.chain.from_iterable(alone))
-    return structs.replace(analysis, spread=(spread.deviation, spread.degrees) if spread.degrees else UNSET)

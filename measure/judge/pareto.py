@@ -1,7 +1,4 @@
-"""Latency against memory: which strategies nothing beats in both, and the fastest that fits.
-
-Pure functions of a comparison's measurements.
-"""
+"""Latency against memory: which strategies nothing beats in both. Pure functions of a comparison's measurements."""
 
 from collections.abc import Sequence
 
@@ -24,17 +21,6 @@ def front(measurements: Sequence[Measurement]) -> list[Measurement]:
         if not unbeaten or _figures(item)[1] < _figures(unbeaten[-1])[1]:
             unbeaten.append(item)
     return unbeaten
-
-
-def fastest_within(measurements: Sequence[Measurement], limit_bytes: float) -> Measurement | None:
-    """The fastest whose call takes at most this much memory; None where none does."""
-    return next((item for item in front(measurements) if _figures(item)[1] <= limit_bytes), None)
-
-
-def bounds(measurements: Sequence[Measurement]) -> tuple[int, int] | None:
-    """The least and the most memory that a call took."""
-    peaks = [_figures(item)[1] for item in placed(measurements)]
-    return (min(peaks), max(peaks)) if peaks else None
 
 
 def _figures(item: Measurement) -> tuple[float, int]:

@@ -1,74 +1,71 @@
-"""After how many calls a compiled strategy has paid off, in words: a table for the page, and lines of text."""
+"""The cheapest strategy in total after n calls, the first included: where compiling has paid off. Pure."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from measure.judge import break_even
-from measure.run import text
-from measure.run.run import BreakEven, Run
-
-# In a few lines of text there is room for so many strategies.
-_MOST_SENTENCES = 3
+from measure.judge.break_even import Cost
+from measure.judge.findings import Findings
 
 
 @dataclass(frozen=True)
-class Table:
-    """Break-even points of compiled strategies (rows) against eager ones (columns), both as slugs in the order of the
-    ranking: ``cells[row][column]``."""
+class Stretch:
+    """A range of call counts in which ``slug`` has cost the least in total: from ``first`` calls to the next stretch.
 
-    compiled: tuple[str, ...]
-    eager: tuple[str, ...]
-    cells: tuple[tuple[BreakEven, ...], ...]
+    ``low`` and ``high`` are the interval of ``first``; a strategy that leads from the first call has none.
+    """
 
-
-def table(run: Run) -> Table:
-    """The break-even points of a run, computed anew, since older files hold less."""
-    place = {slug: index for index, slug in enumerate(slug for group in run.ranking for slug in group)}
-    by_slug = {slug: {pair.against: pair for pair in pairs} for slug, pairs in break_even.pairs(run).items()}
-
-    def rank(slug: str) -> int:
-        return place.get(slug, len(place))
-
-    eager = sorted({slug for pairs in by_slug.values() for slug in pairs}, key=lambda slug: (rank(slug), slug))
-    compiled = sorted(by_slug, key=rank) if eager else []
-    cells = tuple(tuple(by_slug[slug][other] for other in eager) for slug in compiled)
-    return Table(tuple(compiled), tuple(eager), cells)
+    slug: str
+    first: int
+    low: int | None = None
+    high: int | None = None
 
 
-def sentences(run: Run) -> list[str]:
-    """A line for each of the fastest compiled strategies: the leaders, or else the first."""
-    rows = table(run)
-    lines = list(zip(rows.compiled, rows.cells, strict=True))
-    leading = [line for line in lines if run.ranking and line[0] in run.ranking[0]] or lines[:1]
-    return [
-        f"Break even of {slug}, first calls included: {'; '.join(_against(pair) for pair in pairs)}."
-        for slug, pairs in leading[:_MOST_SENTENCES]
-    ]
+def stretches_of(result: Findings) -> list[Stretch]:
+    """The stretches of a comparison; none where no strategy has both a first call and a latency."""
+    return cheapest(break_even.costs(result.run, result.levels), {row.slug: row.tie for row in result.rows})
 
 
-def _against(pair: BreakEven) -> str:
-    """``after 110 [66, 356] calls against loop.eager``."""
-    when = f"after {words(pair)} calls" if pair.pays_off == "calls" and pair.calls is not None else words(pair)
-    return f"{when} against {pair.against}"
+def cheapest(costs: Mapping[str, Cost], ties: Mapping[str, int | None]) -> list[Stretch]:
+    """Who has cost the least after n calls as n grows: the lower envelope of straight lines.
+
+    A strategy that cannot be shown to overtake the cheapest so far, or that ties with it, is passed over. ``ties``: the
+    tie group of each.
+    """
+    if not costs:
+        return []
+    now = min(costs, key=lambda slug: (costs[slug].first.median_s, costs[slug].further.median_s, slug))
+    stretches = [Stretch(now, 1)]
+    while True:
+        crossings = []
+        for slug, cost in costs.items():
+            tied = ties[slug] is not None and ties[slug] == ties[now]
+            crossing = break_even.crossing(cost, costs[now], tied=tied)
+            if crossing.pays_off == "calls" and crossing.calls and crossing.low and crossing.high:
+                crossings.append((crossing.calls, cost.further.median_s, crossing.low, crossing.high, slug))
+        if not crossings:
+            return stretches
+        calls, _, low, high, now = min(crossings)
+        first = max(math.floor(calls) + 1, stretches[-1].first)
+        if first == stretches[-1].first:  # cheapest for less than one whole call
+            stretches.pop()
+        stretches.append(Stretch(now, first, min(math.ceil(low), first), max(math.ceil(high), first)))
 
 
-def words(pair: BreakEven) -> str:
-    """``110 [66, 356]``, ``from the first call``, ``only for the first 12 [5, 40]``, ``never``, ``cannot be told``."""
-    if pair.pays_off == "from_first":
-        return "from the first call"
-    if pair.pays_off == "never":
-        return "never"
-    if pair.pays_off == "undecided" or pair.calls is None:
-        return f"cannot be told (≥ {_whole(pair.low)})" if pair.low and pair.low > 1 else "cannot be told"
-    interval = f"{_whole(pair.calls)} [{_whole(pair.low)}, {_whole(pair.high)}]"
-    return f"only for the first {interval}" if pair.pays_off == "until" else interval
+def sentence(stretches: Sequence[Stretch]) -> str:
+    """«Cheapest in total, first calls included: loop.eager at first, batched.xla from 37 [20, 66] calls on.»"""
+    if not stretches:
+        return ""
+    first, *others = stretches
+    if not others:
+        return f"Cheapest in total, first calls included: {first.slug}, however many calls are made."
+    parts = [f"{first.slug} at first"]
+    for stretch in others:
+        interval = "" if stretch.low is None else f" [{_whole(stretch.low)}, {_whole(stretch.high)}]"
+        parts.append(f"{stretch.slug} from {_whole(stretch.first)}{interval} calls on")
+    return f"Cheapest in total, first calls included: {', '.join(parts)}."
 
 
-def _whole(calls: float | None) -> str:
-    """The first whole call from ``calls`` on, three digits of it; nothing is sure where there is none."""
-    if calls is None or not math.isfinite(calls):
-        return "∞"
-    whole = math.ceil(calls - 1e-9)
-    if whole >= 999_500:
-        return f"{text.number(whole / 1e6)} million"
-    return f"{round(whole, min(0, 2 - math.floor(math.log10(max(1, whole))))):,}".replace(",", " ")
+def _whole(calls: int | None) -> str:
+    return f"{calls or 0:,}".replace(",", " ")

@@ -38,12 +38,14 @@ class Order:
         return [name for name in self.fastest_first if self._levels[name].log_mean < most]
 
     def groups(self) -> list[list[str]]:
-        """Tie groups, fastest first: the fastest of those that are left with all that are not separated from it, so
-        that none is called slower than a leader that it may tie with, although one between them is."""
+        """Tie groups, fastest first: the fastest of those that are left, and all up to the slowest that is not
+        separated from it. So none is called slower than a leader that it may tie with, and ranks are in the order of
+        latencies, although one between them may be separated."""
         groups, left = [], self.fastest_first
         while left:
-            groups.append([name for name in left if name == left[0] or not self.separated(name, left[0])])
-            left = [name for name in left if name not in groups[-1]]
+            ties = max(place for place, name in enumerate(left) if place == 0 or not self.separated(name, left[0]))
+            groups.append(left[: ties + 1])
+            left = left[ties + 1 :]
         return groups
 
 
@@ -56,3 +58,12 @@ def by_memory(tied: Sequence[str], peak_bytes: Mapping[str, int]) -> list[str]:
         ordered += [slug for slug in left if peak_bytes[slug] <= 1.01 * least]
         left = [slug for slug in left if slug not in ordered]
     return ordered + [slug for slug in tied if slug not in peak_bytes]
+
+
+def ranks(groups: Sequence[Sequence[str]]) -> dict[str, int]:
+    """Each slug's rank: 1 plus the number of strategies in faster tie groups, so that ties share theirs: 1, 1, 3."""
+    by_slug: dict[str, int] = {}
+    for group in groups:
+        rank = len(by_slug) + 1
+        by_slug.update(dict.fromkeys(group, rank))
+    return by_slug

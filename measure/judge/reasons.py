@@ -4,8 +4,8 @@ functions of a run and of what its `measure.run.why` has of its strategies.
 
 import re
 
-from measure.judge import intervals, limit
-from measure.judge.levels import shown_levels
+from measure.judge import limit
+from measure.judge.findings import Findings, Row
 from measure.run import text
 from measure.run.run import Measurement, Run
 from measure.run.why import Explained, explained, shares
@@ -30,18 +30,12 @@ def progress(run: Run) -> tuple[int, int]:
     return sum(isinstance(item.why, Explained) for item in explainable(run)), len(explainable(run))
 
 
-def sentences(run: Run) -> dict[str, str]:
-    """One sentence for each strategy of the run, by slug."""
-    return {slug: f"`{slug}` {predicate}" for slug, predicate in predicates(run).items()}
+def predicates(result: Findings) -> dict[str, str]:
+    """One sentence for each strategy, by slug, without its subject: the strategy's name stands before it."""
+    return {row.slug: _predicate(row.measurement, _gap(result, row)) for row in result.rows}
 
 
-def predicates(run: Run) -> dict[str, str]:
-    """The `sentences` without their subject, for where the strategy's name stands before them."""
-    gaps = _gaps(run)
-    return {item.strategy: _predicate(item, gaps.get(item.strategy)) for item in run.measurements if not item.twin_of}
-
-
-def _predicate(item: Measurement, gap: str | None) -> str:
+def _predicate(item: Measurement, gap: str) -> str:
     if item.outcome not in ("ok", "wrong"):
         reason = item.error.message if item.error is not None else item.outcome.replace("_", " ")
         return f"has no steady call to explain: {reason.rstrip('. ')}."
@@ -116,19 +110,22 @@ def holder(item: Measurement) -> str:
     return f"`{row.op.partition(' (')[0].rsplit('/', 1)[-1]}` holds {text.size(row.bytes)}"
 
 
-def _gaps(run: Run) -> dict[str, str]:
-    """«that takes 2.10 × [2.00, 2.20] as long as `batched.xla`» by strategy; of the fastest, how far it is from the
-    limit, where that says something."""
-    levels, best, gaps = shown_levels(run), run.ranking[0][0] if run.ranking else "", {}
-    if best in levels:
-        for slug, level in levels.items():
-            ratio = intervals.ratio(level, levels[best], run.analysis.confidence)
-            times = f"{text.factor(ratio.ratio)} [{text.times(ratio.low)}, {text.times(ratio.high)}]"
-            is_told = not ratio.low <= 1 <= ratio.high
-            gaps[slug] = f"that takes {times} as long as `{best}`" if is_told else f"that cannot be told from `{best}`"
-        multiple = limit.multiple(run.measurement(best)) if limit.tells(run) else None
-        gaps[best] = "" if multiple is None else f"that is {text.factor(multiple)} the {limit.FLOOR}"
-    return gaps
+def _gap(result: Findings, row: Row) -> str:
+    """«that takes 2.1 × [2.0, 2.2] as long as `batched.xla`»; of the one to take, how far it is from the limit, where
+    that says something."""
+    if result.take is None:
+        return ""
+    best = result.take.slug
+    if row.slug == best:
+        is_told = row.of_limit is not None and limit.tells(result.run)
+        return f"that is {text.factor(row.of_limit)} the {limit.FLOOR}" if is_told else ""
+    ratio = result.ratio(row.slug, best)
+    if ratio is None:
+        return ""
+    if ratio.low <= 1 <= ratio.high:
+        return f"that cannot be told from `{best}`"
+    factor, interval = text.factor_with_interval(ratio.ratio, ratio.low, ratio.high)
+    return f"that takes {factor} {interval} as long as `{best}`"
 
 
 def _counted(number: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""Two runs of one request, compared by statistics: was the verdict reproduced? Pure functions of their samples.
+"""Two runs of one request, compared by statistics: was the verdict reproduced? Pure functions of their findings.
 
 Latencies of different machines, or of one machine on different days, differ as a whole, which says nothing about a
 verdict. So strategies are compared by their latency *relative to one of them*, the leader of the first run: whether
@@ -6,14 +6,13 @@ that ratio differs between the runs is tested with Welch's t, on means over proc
 """
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from measure.judge import intervals
-from measure.judge.analysis import ranks
-from measure.judge.intervals import Level, Ratio
-from measure.judge.levels import shown_levels
+from measure.judge.findings import Findings, findings
+from measure.judge.intervals import Ratio
+from measure.judge.ranking import ranks
 from measure.run import text
 from measure.run.run import Run
 
@@ -34,55 +33,59 @@ class Compared:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """``sentence``: the answer, plain text. ``strategies`` are in the order of the first run's ranking."""
+    """``sentence``: the answer, plain text. ``strategies`` are in the order of the first run's ranking; ``before`` and
+    ``now`` are those of them that lead in either run."""
 
     outcome: Outcome
     sentence: str
-    reference: str | None = None
+    reference: str = ""
+    before: tuple[str, ...] = ()
+    now: tuple[str, ...] = ()
     strategies: tuple[Compared, ...] = ()
-
-    @property
-    def moved(self) -> list[Compared]:
-        """The strategies whose rank is another one now."""
-        return [strategy for strategy in self.strategies if strategy.rank_before != strategy.rank_now]
-
-
-Levels = Mapping[str, Level]
 
 
 def compare(first: Run, again: Run, confidence: float | None = None) -> Reproduction:
-    """Compare the verdict of ``first`` with what ``again`` found. ``confidence``: of all decisions together; that of
+    """The answer of ``again`` about the verdict of ``first``. ``confidence``: of all decisions together; that of
     ``first``, if it is not given."""
-    before, after = shown_levels(first), shown_levels(again)
-    confidence = first.analysis.confidence if confidence is None else confidence
-    then, now = _groups(first, again), _groups(again, first)
-    if not then:
+    then, here = findings(first), findings(again)
+    groups_before, groups_now = _groups(first, again), _groups(again, first)
+    if not groups_before:
         return Reproduction("unknown", "The verdict cannot be compared: no strategy is ranked in both runs.")
-    its_leaders = now[0]
-    reference = then[0][0]
-    strategies = tuple(_compared(first, again, then, now, reference, before, after, confidence))
-    pace = _pace(first, reference, before, after)
-    lost = [slug for slug in first.ranking[0] if slug not in then[0]]
-    changed = {strategy.slug for strategy in strategies if strategy.changed}
-    if lost:
-        outcome: Outcome = "refuted"
-        sentence = f"The verdict was not reproduced: {_names(lost)}, which led, {_is(lost)} not ranked here."
-    elif set(then[0]) == set(its_leaders):
-        outcome = "reproduced"
-        sentence = f"The verdict was reproduced: {_names(its_leaders)} {_lead(its_leaders)} again."
-    elif changed & (set(then[0]) ^ set(its_leaders)) or (reference not in its_leaders and changed & set(its_leaders)):
+    for of, name in ((then, "the first run"), (here, "this run")):
+        if not of.tells:
+            return Reproduction("unknown", f"The verdict cannot be compared: {name} is {of.word} to rank.")
+    before, now = groups_before[0], groups_now[0]
+    reference = before[0]
+    strategies = _compared(then, here, ranks(groups_before), ranks(groups_now), reference, confidence)
+    led, lead = text.listed(before), f"{text.listed(now)} {'leads' if len(now) == 1 else 'lead'}"
+    if lost := [row.slug for row in then.leaders if row.slug not in before]:
+        were = "was" if len(lost) == 1 else "were"
+        outcome: Outcome = "undecided" if set(lost) <= set(here.missing) else "refuted"
+        how = "neither reproduced nor refuted" if outcome == "undecided" else "not reproduced"
+        why = "not timed" if outcome == "undecided" else "not ranked"
+        sentence = f"The verdict was {how}: {text.listed(lost)}, which led, {were} {why} here."
+    elif set(before) == set(now):
+        outcome, sentence = "reproduced", f"The verdict was reproduced: {lead} again."
+    elif set(before) & set(now):
+        outcome = "undecided"
+        sentence = f"The verdict was reproduced in part: {led} led, {lead} here."
+    elif {row.slug for row in strategies if row.changed} & set(now):
         outcome = "refuted"
         sentence = (
-            f"The verdict was not reproduced: {_names(then[0])} led, {_names(its_leaders)} {_lead(its_leaders)} here, "
-            "and how they stand to each other has changed beyond chance."
+            f"The verdict was not reproduced: {led} led, {lead} here, and how they stand to each other has changed "
+            "beyond chance."
         )
     else:
         outcome = "undecided"
         sentence = (
-            f"The verdict was neither reproduced nor refuted: {_names(then[0])} led, {_names(its_leaders)} "
-            f"{_lead(its_leaders)} here, but how they stand to each other has not changed beyond chance."
+            f"The verdict was neither reproduced nor refuted: {led} led, {lead} here, but how they stand to each other "
+            "has not changed beyond chance."
         )
-    return Reproduction(outcome, f"{sentence} {pace}".strip(), reference, strategies)
+    if {reference} <= then.levels.keys() & here.levels.keys():
+        pace = intervals.ratio(here.levels[reference], then.levels[reference], first.analysis.confidence)
+        times = " ".join(text.factor_with_interval(pace.ratio, pace.low, pace.high))
+        sentence += f" {reference} takes {times} as long as then."
+    return Reproduction(outcome, sentence, reference, tuple(before), tuple(now), tuple(strategies))
 
 
 def _groups(run: Run, other: Run) -> list[list[str]]:
@@ -92,49 +95,21 @@ def _groups(run: Run, other: Run) -> list[list[str]]:
 
 
 def _compared(
-    first: Run,
-    again: Run,
-    then: Sequence[Sequence[str]],
-    now: Sequence[Sequence[str]],
-    reference: str,
-    levels_before: Levels,
-    levels_after: Levels,
-    confidence: float,
+    then: Findings, here: Findings, before: dict[str, int], now: dict[str, int], reference: str, sure: float | None
 ) -> list[Compared]:
-    before, after = ranks(then), ranks(now)
+    confidence = then.run.analysis.confidence if sure is None else sure
     # All decisions together err with at most 1 − confidence (Bonferroni).
     level = (1 - confidence) / max(1, len(before) - 1)
-    resolution = max((run.control.resolution for run in (first, again) if run.control is not None), default=0.0)
+    resolution = max((of.run.control.resolution for of in (then, here) if of.run.control is not None), default=0.0)
     compared = []
     for slug in before:
         change = None
-        if slug != reference and {slug, reference} <= levels_before.keys() & levels_after.keys():
+        if slug != reference and {slug, reference} <= then.levels.keys() & here.levels.keys():
             change = intervals.ratio(
-                intervals.difference(levels_after[slug], levels_after[reference]),
-                intervals.difference(levels_before[slug], levels_before[reference]),
+                intervals.difference(here.levels[slug], here.levels[reference]),
+                intervals.difference(then.levels[slug], then.levels[reference]),
                 confidence,
             )
         beyond = change is not None and change.p < level and abs(math.log(change.ratio)) > math.log1p(resolution)
-        compared.append(Compared(slug, before[slug], after[slug], change, beyond))
+        compared.append(Compared(slug, before[slug], now[slug], change, beyond))
     return compared
-
-
-def _pace(first: Run, reference: str, before: Levels, after: Levels) -> str:
-    """The sentence of how much longer the reference takes now than then."""
-    if reference not in before or reference not in after:
-        return ""
-    ratio = intervals.ratio(after[reference], before[reference], first.analysis.confidence)
-    shown = f"{text.number(ratio.ratio)} × [{text.number(ratio.low)}, {text.number(ratio.high)}]"
-    return f"{reference} takes {shown} as long as then."
-
-
-def _names(slugs: Sequence[str]) -> str:
-    return slugs[0] if len(slugs) == 1 else f"{', '.join(slugs[:-1])} and {slugs[-1]}"
-
-
-def _lead(slugs: Sequence[str]) -> str:
-    return "leads" if len(slugs) == 1 else "lead"
-
-
-def _is(slugs: Sequence[str]) -> str:
-    return "is" if len(slugs) == 1 else "are"

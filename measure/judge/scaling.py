@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from measure.judge.intervals import Level, difference, student_quantile
-from measure.judge.lines import levels_along
 from measure.run import text
-from measure.run.run import Axis, Fit, Run
+from measure.run.run import Axis, Fit
 
 # A straight line has two numbers, and the upper half of two sizes is a single one.
 _LEAST_SIZES = 3
@@ -29,35 +28,17 @@ _LEAST_HALF = 0.01
 
 @dataclass(frozen=True)
 class Growth:
-    """An exponent, 1 in proportion and 2 with the square, half of its interval, and the two sizes it is between."""
+    """An exponent, 1 in proportion and 2 with the square, and half of its interval."""
 
     exponent: float
     half: float
-    smallest: int
-    largest: int
-
-    @property
-    def low(self) -> float:
-        return self.exponent - self.half
-
-    @property
-    def high(self) -> float:
-        return self.exponent + self.half
 
 
-def fits(run: Run) -> list[Fit]:
-    """The fit of each strategy that was timed at three sizes or more; none for options and maps."""
-    if len(run.axes) != 1 or run.axes[0].kind != "size":
-        return []
-    of_lines = {slug: along for slug, along in levels_along(run).items() if len(along) >= _LEAST_SIZES}
-    return [_fit(slug, along, run.axes[0], run.analysis.confidence) for slug, along in of_lines.items()]
-
-
-def growths(run: Run) -> dict[str, Growth]:
-    """Strategy → the exponent of its latency in the size, of each that has a fit."""
-    along, confidence = levels_along(run), run.analysis.confidence
-    grown = {fit.strategy: growth(along.get(fit.strategy, {}), confidence) for fit in run.fits}
-    return {slug: exponent for slug, exponent in grown.items() if exponent is not None}
+def fits(axis: Axis, levels: Mapping[str, Mapping[int, Level]], confidence: float) -> list[Fit]:
+    """The fit of each strategy that was timed at three sizes or more; none for options. ``levels``: strategy → size →
+    level."""
+    timed = {slug: along for slug, along in levels.items() if len(along) >= _LEAST_SIZES and axis.kind == "size"}
+    return [_fit(slug, along, axis, confidence) for slug, along in timed.items()]
 
 
 def growth(along: Mapping[int, Level], confidence: float) -> Growth | None:
@@ -71,11 +52,9 @@ def growth(along: Mapping[int, Level], confidence: float) -> Growth | None:
         return None
     # The least size is not among them: it may be 0, of which there is no logarithm.
     upper = sorted(along)[len(along) // 2 :]
-    smallest, largest = upper[0], upper[-1]
-    apart = difference(along[largest], along[smallest])
-    half = student_quantile(confidence, apart.degrees) * math.sqrt(apart.variance)
-    wide = math.log(largest / smallest)
-    return Growth(apart.log_mean / wide, half / wide, smallest, largest)
+    wide = math.log(upper[-1] / upper[0])
+    apart = difference(along[upper[-1]], along[upper[0]])
+    return Growth(apart.log_mean / wide, apart.half(confidence) / wide)
 
 
 def power(axis: str, growth: Growth) -> str:
@@ -84,61 +63,37 @@ def power(axis: str, growth: Growth) -> str:
 
 
 def _fit(slug: str, along: Mapping[int, Level], axis: Axis, confidence: float) -> Fit:
-    sizes = np.array(list(along), float)
-    seconds = np.exp([level.log_mean for level in along.values()])
-    costs = _costs(sizes, seconds)
-    rest = np.log(seconds / (costs[0] + costs[1] * sizes))
-    low, high = _interval(sizes, costs, rest, list(along.values()), confidence)
-    return Fit(
-        strategy=slug,
-        axis=axis.name,
-        fixed_s=float(costs[0]),
-        fixed_low_s=float(low[0]),
-        fixed_high_s=float(high[0]),
-        per_element_s=float(costs[1]),
-        per_element_low_s=float(low[1]),
-        per_element_high_s=float(high[1]),
-        note=_note(sizes, rest, axis),
-    )
-
-
-def _costs(sizes: np.ndarray, seconds: np.ndarray) -> np.ndarray:
-    """Fixed seconds and seconds per element, neither below zero."""
     # Only now: it takes tens of MiB, and a run that is shown has its fits.
     from scipy import optimize
 
+    sizes, levels = np.array(list(along), float), list(along.values())
+    seconds = np.exp([level.log_mean for level in levels])
     # Both parameters near 1, whatever the units are.
     scale = np.array([seconds.min(), np.median(seconds / sizes)])
-
-    def rest(scaled: np.ndarray) -> np.ndarray:
-        return (scaled[0] * scale[0] + scaled[1] * scale[1] * sizes) / seconds - 1
-
-    return scale * optimize.least_squares(rest, [0.5, 0.5], bounds=(0, np.inf), loss="soft_l1", f_scale=_OUTLIER).x
-
-
-def _interval(
-    sizes: np.ndarray, costs: np.ndarray, rest: np.ndarray, levels: list[Level], confidence: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends of both numbers' intervals: from what processes and residuals show, through the line's sensitivity."""
-    model = costs[0] + costs[1] * sizes
-    design = np.stack([np.ones_like(sizes), sizes], axis=1) / model[:, None]
-    weight = 1 / np.sqrt(1 + (rest / _OUTLIER) ** 2)
+    columns = np.stack([np.ones_like(sizes), sizes], axis=1)
+    solved = optimize.least_squares(
+        lambda scaled: columns @ (scaled * scale) / seconds - 1, [0.5, 0.5], bounds=(0, np.inf), loss="soft_l1",
+        f_scale=_OUTLIER,
+    )  # fmt: skip
+    costs = scale * solved.x
+    model = columns @ costs
+    rest = np.log(seconds / model)
+    # The interval: from what processes and residuals show, through the line's sensitivity.
+    design, weight = columns / model[:, None], 1 / np.sqrt(1 + (rest / _OUTLIER) ** 2)
     inverse = np.linalg.pinv(design.T @ (weight[:, None] * design))
-    noise = np.array([level.variance for level in levels])
-    degrees = len(sizes) - 2
+    noise, degrees = np.array([level.variance for level in levels]), len(sizes) - 2
     # Weighted residuals where they are more than processes explain: the line is not the whole truth then.
     scatter = float(np.sum((weight * rest) ** 2)) / degrees
-    variance = np.maximum(noise, scatter)
-    spread = inverse @ (design.T @ ((weight**2 * variance)[:, None] * design)) @ inverse
-    own = float(np.sum([level.degrees for level in levels]))
-    half = student_quantile(confidence, degrees if scatter > noise.mean() else own) * np.sqrt(np.diag(spread))
-    return np.maximum(0.0, costs - half), costs + half
-
-
-def _note(sizes: np.ndarray, rest: np.ndarray, axis: Axis) -> str:
-    """Words for where the straight line is farthest off, if that is far."""
-    worst = int(np.argmax(np.abs(rest)))
-    if abs(rest[worst]) <= math.log1p(_POOR):
-        return ""
-    what = text.factor(math.exp(rest[worst]))
-    return f"poor fit: a call at {axis.name} {sizes[worst]:,.0f} takes {what} what a + b·n says"
+    if scatter <= noise.mean():
+        degrees = sum(level.degrees for level in levels)
+    spread = inverse @ (design.T @ ((weight**2 * np.maximum(noise, scatter))[:, None] * design)) @ inverse
+    half = student_quantile(confidence, degrees) * np.sqrt(np.diag(spread))
+    (fixed_s, per_element_s), low, high = costs.tolist(), np.maximum(0.0, costs - half), costs + half
+    worst, note = int(np.argmax(np.abs(rest))), ""
+    if abs(rest[worst]) > math.log1p(_POOR):
+        off = text.factor(math.exp(rest[worst]))
+        note = f"poor fit: a call at {axis.name} {sizes[worst]:,.0f} takes {off} what a + b·n says"
+    return Fit(
+        strategy=slug, axis=axis.name, fixed_s=fixed_s, fixed_low_s=float(low[0]), fixed_high_s=float(high[0]),
+        per_element_s=per_element_s, per_element_low_s=float(low[1]), per_element_high_s=float(high[1]), note=note,
+    )  # fmt: skip

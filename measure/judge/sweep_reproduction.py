@@ -3,9 +3,10 @@ of two sweeps of one request."""
 
 from dataclasses import dataclass
 
-from measure.judge import reproduction, sweep_analysis
-from measure.judge.lines import place, readable
+from measure.judge import reproduction
+from measure.judge.lines import measured, place, readable
 from measure.judge.reproduction import Outcome, Reproduction
+from measure.judge.sweep_analysis import comparison
 from measure.run.run import Run
 
 
@@ -29,33 +30,28 @@ def continues(run: Run, first: Run) -> bool:
 
 def compare(first: Run, again: Run) -> SweepReproduction:
     """The answer of ``again`` about ``first``: at all their points together it errs with at most 1 − confidence."""
-    now = {place(point): point for point in sweep_analysis.measured(again)}
-    both = [(point, now[place(point)]) for point in sweep_analysis.measured(first) if place(point) in now]
+    now = {place(point): point for point in measured(again)}
+    both = [(point, now[place(point)]) for point in measured(first) if place(point) in now]
     if not both:
         return SweepReproduction("unknown", "The verdict cannot be compared: no point is ranked in both sweeps.")
     # Bonferroni: each point's answer is stricter, the more there are.
     confidence = 1 - (1 - first.analysis.confidence) / len(both)
-    points = tuple(
-        (
-            before.at,
-            reproduction.compare(
-                sweep_analysis.comparison(first, before), sweep_analysis.comparison(again, after), confidence
-            ),
-        )
+    points = [
+        (before.at, reproduction.compare(comparison(first, before), comparison(again, after), confidence))
         for before, after in both
-    )
+    ]
     places: dict[Outcome, list[str]] = {"reproduced": [], "refuted": [], "undecided": [], "unknown": []}
     for at, answer in points:
         places[answer.outcome].append(readable(at))
-    outcome: Outcome = "reproduced"
-    sentence = "The verdict was reproduced"
-    if places["refuted"]:
-        outcome, sentence = "refuted", "The verdict was not reproduced"
-    elif places["undecided"] or places["unknown"]:
-        outcome, sentence = "undecided", "The verdict was neither reproduced nor refuted"
+    outcome: Outcome = "refuted" if places["refuted"] else "undecided"
+    if len(places["reproduced"]) == len(points):
+        outcome = "reproduced"
+    sentence = {
+        "reproduced": "The verdict was reproduced",
+        "refuted": "The verdict was not reproduced",
+        "undecided": "The verdict was neither reproduced nor refuted",
+    }[outcome]
     sentence += f": at {len(places['reproduced'])} of {len(points)} points the same strategies lead"
-    if places["refuted"]:
-        sentence += f"; others do, beyond chance, at {', '.join(places['refuted'])}"
-    if places["undecided"]:
-        sentence += f"; others do, within chance, at {', '.join(places['undecided'])}"
-    return SweepReproduction(outcome, f"{sentence}.", points)
+    for others, words in ((places["refuted"], "beyond chance"), (places["undecided"], "within chance")):
+        sentence += f"; others do, {words}, at {', '.join(others)}" if others else ""
+    return SweepReproduction(outcome, f"{sentence}.", tuple(points))

@@ -1,150 +1,92 @@
-"""The sentences that a comparison ends with. They never name a winner that the data do not support."""
+"""The line that answers a comparison, factor first. It names no winner that the data do not support."""
 
-import math
-from collections.abc import Mapping, Sequence
-from itertools import combinations
-
-from measure.judge import default_memory, intervals, modes
-from measure.judge.intervals import Level
-from measure.judge.levels import shown_levels
+from measure.judge import default_memory, modes
+from measure.judge.findings import ALIKE, TELLING, Findings, Row
 from measure.run import text
-from measure.run.run import TIME_OVER, Latency, Measurement, Run
+from measure.run.run import Run
 
-# A tie within more than this says less of the strategies than of the run: as bad a resolution is warned of.
-TELLING = 0.2
 # Of strategies that are missing, and of those that tie, so many are named.
 _MOST_NAMED, _MOST_TIED = 3, 5
 
 
-def verdict(run: Run, levels: Mapping[str, Level] | None = None) -> str:
-    """A few sentences: who is fastest or ties, how far ahead of the next, with what memory, who is missing,
-    and what differs with the machine's default memory.
-
-    ``levels``: of the run's strategies; made from its samples where they are not given."""
-    if not run.ranking:
-        return _nothing(run)
-    if levels is None:
-        levels = shown_levels(run)
-    leaders = [run.measurement(slug) for slug in run.ranking[0]]
-    parts = (_of_leaders(run, leaders, levels), _missing(run), default_memory.sentence(run, levels))
+def verdict(of: Findings) -> str:
+    """A few sentences: how far ahead of whom, or who ties, with what latency and memory; who is missing; what differs
+    with the machine's default memory. Plain text, in which strategies have their own names."""
+    if of.word == "nothing":
+        return _nothing(of.run)
+    if not of.tells:
+        again = "for longer" if of.word == "too short" else "again"
+        return f"{of.word.capitalize()} to rank: {of.reason}. Measure {again}."
+    parts = (_of_leaders(of), _missing(of), default_memory.sentence(of.run, of.levels))
     return " ".join(filter(None, parts))
 
 
-def _of_leaders(run: Run, leaders: Sequence[Measurement], levels: Mapping[str, Level]) -> str:
-    first = leaders[0]
-    assert first.latency is not None
-    ranked = sum(map(len, run.ranking))
-    of_some = f" of the {ranked} that were timed" if unmeasured(run) else ""
-    if ranked == 1:
-        return f"{first.strategy} takes {_latency(first.latency)}{_memory(first)}."
-    if len(leaders) == 1:
-        lead = _lead(run, first, levels)
-        return f"{first.strategy} is fastest{of_some}{lead}: {_latency(first.latency)}{_memory(first)}."
-    names = text.listed([leader.strategy for leader in leaders], _MOST_TIED)
-    count = counted(len(leaders))
-    sentence = f"{count} strategies{of_some} tie{_how_close(run, leaders, levels)}: {names}, {_span(leaders)}"
-    with_memory = [leader for leader in leaders if leader.memory is not None]
-    if len(with_memory) == len(leaders):
-        least = min(with_memory, key=_peak)
-        most = max(with_memory, key=_peak)
-        if _peak(least) < 0.99 * _peak(most):
-            # Listed in order of rank, so that of equals the faster one is named.
-            sentence += f"; of these {least.strategy} needs the least memory, {text.size(_peak(least))}"
-        else:
-            sentence += f"; each needs {text.size(_peak(least))} of memory"
-    return f"{sentence}."
+def _of_leaders(of: Findings) -> str:
+    first, names = of.leaders[0], text.listed([row.slug for row in of.leaders], _MOST_TIED)
+    costs = f"{_latency(first)}{_memory(first)}"
+    unsure = f" Not sure: {of.reason}." if of.word == "cannot tell" and not of.missing else ""
+    if len(of.ranked) == 1:
+        return f"{first.slug} takes {costs}."
+    if len(of.leaders) > 1:
+        if unsure:
+            return f"Cannot tell apart {names}, {_span(of)}{_ahead_of_baseline(of)}: {of.reason}."
+        if of.apart is None or of.apart > TELLING:
+            return f"Cannot tell apart {names}, {_span(of)}{_ahead_of_baseline(of)}."
+        return f"Tie within {text.within(of.apart)}: {names}, {_span(of)}{_ahead_of_baseline(of)}.{_memory_of_tie(of)}"
+    lead = of.ratio(of.following.slug, first.slug) if of.following else None
+    if of.following is None or lead is None:
+        return f"{first.slug} is ahead of all others: {costs}.{unsure}"
+    factor, interval = text.factor_with_interval(lead.ratio, lead.low, lead.high)
+    why = modes.reason(of.run, first.measurement, of.following.measurement)
+    ahead = f"{first.slug} is ahead of {of.following.slug}{f' ({why})' if why else ''}{_ahead_of_baseline(of)}"
+    return f"{factor} {interval}: {ahead}. It takes {costs}.{unsure}"
 
 
-def _lead(run: Run, winner: Measurement, levels: Mapping[str, Level]) -> str:
-    """The winner's lead over the next, where both have samples."""
-    following = run.ranking[1][0]
-    if not {following, winner.strategy} <= levels.keys():
-        return ""
-    ratio = intervals.ratio(levels[following], levels[winner.strategy], run.analysis.confidence)
-    why = modes.reason(run, winner, run.measurement(following))
-    times = f"{text.factor(ratio.ratio)} [{text.times(ratio.low)}, {text.times(ratio.high)}]"
-    return f", {times} ahead of {following}{f' ({why})' if why else ''}"
-
-
-def unmeasured(run: Run) -> list[str]:
-    """The strategies that were not timed, and of which nothing says that they could not be the fastest: no failure, no
-    wrong values, and no forecast that left them out."""
-    ranked = {slug for group in run.ranking for slug in group}
-    return [item.strategy for item in run.measurements if item.strategy not in ranked and _may_lead(item)]
-
-
-def _may_lead(item: Measurement) -> bool:
-    if item.twin_of is not None:
-        return False
-    # Of what has ended in time once, a process that no longer answers may have been held up.
-    held_up = item.outcome == "timeout" and item.memory is not None
-    no_time = item.outcome == "not_run" and (item.error is None or item.error.type == TIME_OVER)
-    return held_up or no_time or item.outcome == "cancelled"
-
-
-def _missing(run: Run) -> str:
+def _missing(of: Findings) -> str:
     """The sentence that names who could have won and was not timed."""
-    missing = unmeasured(run)
-    if not missing:
+    if not of.missing:
         return ""
-    return f"Not timed, and perhaps faster: {text.listed(missing, _MOST_NAMED)}."
+    were = "was" if len(of.missing) == 1 else "were"
+    return f"Not sure: {text.listed(of.missing, _MOST_NAMED)} {were} not timed and may be faster."
 
 
-def apart(run: Run, leaders: Sequence[Measurement], levels: Mapping[str, Level]) -> float | None:
-    """The share of their latency that tied strategies differ by at the most; None where one has no samples.
-
-    The farthest end of any two leaders' ratio from 1 counts, and no less than the run's resolution and the margin: the
-    run had no reason to look closer at what is within that.
-    """
-    share = max(run.control.resolution if run.control else 0.0, run.analysis.margin)
-    for a, b in combinations(leaders, 2):
-        if a.strategy not in levels or b.strategy not in levels:
-            return None
-        ratio = intervals.ratio(levels[a.strategy], levels[b.strategy], run.analysis.confidence)
-        share = max(share, ratio.high - 1, 1 / ratio.low - 1)
-    return share
-
-
-def within(share: float) -> str:
-    """``4 %``: a difference, rounded up."""
-    return f"{math.ceil(100 * share - 1e-9)} %"
-
-
-def _how_close(run: Run, leaders: Sequence[Measurement], levels: Mapping[str, Level]) -> str:
-    share = apart(run, leaders, levels)
-    if share is None:
+def _ahead_of_baseline(of: Findings) -> str:
+    """``, 16 × [15, 17] ahead of map_fn.graph``: of what people would take, where that is somebody else."""
+    usual = of.baseline
+    named = {row.slug for row in of.leaders} | ({of.following.slug} if of.following and len(of.leaders) == 1 else set())
+    ratio = None if usual is None or usual in named else of.ratio(usual, of.leaders[0].slug)
+    if ratio is None or ratio.low <= 1:
         return ""
-    return ", since this run cannot tell them apart" if share > TELLING else f" within {within(share)}"
+    factor, interval = text.factor_with_interval(ratio.ratio, ratio.low, ratio.high)
+    return f", {factor} {interval} ahead of {usual}"
 
 
-def _span(leaders: Sequence[Measurement]) -> str:
-    """The latencies of tied strategies, from the least to the most."""
-    medians_s = [_median_s(leader) for leader in leaders if leader.latency is not None]
+def _latency(row: Row) -> str:
+    """``3.20 ms here today, ± 10 %``: a latency holds the pace of the machine, which ratios do not."""
+    assert row.median_s is not None and row.low_s is not None and row.high_s is not None
+    wide = max(row.high_s / row.median_s, row.median_s / row.low_s) - 1
+    return f"{row.latency} here today, ± {text.within(wide)}"
+
+
+def _span(of: Findings) -> str:
+    """The latencies of leaders, from the least to the most."""
+    medians_s = [row.median_s for row in of.leaders if row.median_s is not None]
     return f"at {text.span_of_seconds(min(medians_s), max(medians_s))}"
 
 
-def _median_s(measurement: Measurement) -> float:
-    return measurement.latency.median_s if measurement.latency else math.inf
+def _memory(row: Row) -> str:
+    return f", and {text.size(row.peak_bytes)} of memory" if row.peak_bytes is not None else ""
 
 
-def _latency(latency: Latency) -> str:
-    """``3.20 ms here today, ± 10 %``: a latency holds the pace of the machine, which ratios do not."""
-    wide = max(latency.high_s / latency.median_s, latency.median_s / latency.low_s) - 1
-    return f"{text.seconds(latency.median_s)} here today, ± {within(wide)}"
-
-
-def _peak(measurement: Measurement) -> int:
-    return measurement.memory.peak_bytes if measurement.memory else 0
-
-
-def _memory(measurement: Measurement) -> str:
-    return f"; it needs {text.size(_peak(measurement))} of memory" if measurement.memory else ""
-
-
-def counted(number: int) -> str:
-    """A small number as a word, at the beginning of a sentence."""
-    words = ("", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
-    return words[number] if number < len(words) else str(number)
+def _memory_of_tie(of: Findings) -> str:
+    peaks = [row.peak_bytes for row in of.leaders if row.peak_bytes is not None]
+    if len(peaks) < len(of.leaders):
+        return ""
+    least, most = text.size(min(peaks)), text.size(max(peaks))
+    if min(peaks) < (1 - ALIKE) * max(peaks):
+        least = ", the least" if peaks[0] == min(peaks) else ""
+        return f" Of these {of.leaders[0].slug} needs {text.size(peaks[0])} of memory{least}."
+    return f" They need {least} of memory." if least == most else f" They need {least} to {most} of memory."
 
 
 def _nothing(run: Run) -> str:

@@ -1,25 +1,34 @@
-"""A run as CSV for spreadsheets, line by line, and as a summary in Markdown for a pull request.
+"""A run as CSV for spreadsheets, line by line, as a summary in Markdown for a pull request, and as figures.
 
 All words of a run may have been written by anybody: they are text in every form, never a formula, a link or a mention.
 """
 
 import csv
 import itertools
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from measure.claims import table as claims
-from measure.judge import payoff, reasons, sweep_analysis
-from measure.judge.lines import leaders, line_of
+from measure.judge import answer, payoff, reasons, sweep_analysis
+from measure.judge.findings import findings
+from measure.judge.sweep_findings import findings as sweep_findings
+from measure.judge.verdict import verdict
 from measure.machine import environment
-from measure.output import columns, rows, sweep_table, table
+from measure.output import columns, sweep_table, table
 from measure.run import text, why
+from measure.run.encoding import encode
 from measure.run.markdown import code, grid, plain
+from measure.run.place import PROJECT
 from measure.run.run import Run
 
 _SAMPLES = ("strategy", "twin_of", "process", "round", "at_s", "seconds", "calls_per_sample")
 # Signs at which a spreadsheet takes a text for a formula, and those that hide such a sign from who looks for it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+# Beyond what all charts of a run take.
+_PATIENCE_S = 240.0
 
 
 def table_csv(run: Run) -> Iterator[str]:
@@ -27,7 +36,8 @@ def table_csv(run: Run) -> Iterator[str]:
     if run.kind == "claims":
         return _csv(claims.COLUMNS, claims.rows(run))
     shown = columns.of("csv")
-    lines = [(*at, *(column.value(row) for column in shown)) for at, body in _bodies(run) for row in rows.listed(body)]
+    rows = ((at, row) for at, body in _bodies(run) for row in findings(body).rows)
+    lines = [(*at, *(column.value(row) for column in shown)) for at, row in rows]
     for point in run.points:
         if not point.measurements:
             # Who wins there, where that is inferred; and why it was not measured.
@@ -49,116 +59,110 @@ def _bodies(run: Run) -> list[tuple[tuple[int, ...], Run]]:
 def samples_csv(run: Run) -> Iterator[str]:
     """One line for each raw sample, those of the control's twin included. Of claims, with the key of what they needed,
     and the place on an axis in words."""
-    if run.kind == "claims":
-        within = [(item.need, item.run) for item in run.evidence or () if item.run is not None]
-        return _csv(
-            ("need", "at", *_SAMPLES),
-            (
-                (need, ", ".join(f"{axis.name}={value}" for axis, value in zip(inner.axes, at, strict=True)), *line)
-                for need, inner in within
-                for at, *line in _samples(inner)
-            ),
-        )
-    return _csv((*(axis.name for axis in run.axes), *_SAMPLES), ((*at, *line) for at, *line in _samples(run)))
+    if run.kind != "claims":
+        return _csv((*(axis.name for axis in run.axes), *_SAMPLES), ((*at, *line) for at, line in _samples(run)))
+    lines = (
+        (item.need, ", ".join(f"{axis.name}={value}" for axis, value in zip(item.run.axes, at, strict=True)), *line)
+        for item in run.evidence or ()
+        if item.run is not None
+        for at, line in _samples(item.run)
+    )
+    return _csv(("need", "at", *_SAMPLES), lines)
 
 
-def _samples(run: Run) -> Iterator[tuple[Any, ...]]:
-    """The raw samples of a comparison or a sweep, each after its place on the axes."""
+def _samples(run: Run) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...]]]:
+    """The raw samples of a comparison or a sweep, each with its place on the axes."""
     for at, body in _bodies(run):
         for item in body.measurements:
             for replica in item.replicas:
-                for number, at_s, sample_s in zip(replica.rounds, replica.at_s, replica.samples_s, strict=False):
-                    yield at, item.strategy, item.twin_of, replica.id, number, at_s, sample_s, replica.calls_per_sample
+                of, calls = (item.strategy, item.twin_of, replica.id), replica.calls_per_sample
+                for sample in zip(replica.rounds, replica.at_s, replica.samples_s, strict=False):
+                    yield at, (*of, *sample, calls)
 
 
 def markdown(run: Run, link: str | None = None) -> str:
     """Verdict, table, environment in a fold, and the link, as GitHub and GitLab show them."""
-    return "\n\n".join([*(claims.markdown(run) if run.kind == "claims" else _measured(run)), *_end(run, link)]) + "\n"
+    facts = [tuple(map(plain, fact)) for fact in environment.describe(run.environment)]
+    parts = [
+        *(claims.markdown(run) if run.kind == "claims" else _measured(run)),
+        f"<details>\n<summary>Environment</summary>\n\n{grid(('fact', 'value'), facts)}\n\n</details>",
+        f"Run {run.id}, measured with Mapbench" + (f": <{link}>" if link else "."),
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 def _measured(run: Run) -> list[str]:
     """The paragraphs on a comparison or a sweep."""
-    request = run.request
-    swept = {axis.name: f"{min(axis.values):,} to {max(axis.values):,}" for axis in run.axes}
-    sizes = {name: f"{value:,}" for name, value in request.size.items()} | swept
-    size = ", ".join(f"{plain(name)} {value}" for name, value in sizes.items())
-    about = [f"{code(request.title)} at {size}", plain(request.dtype), plain(request.device)]
-    about += [plain(words) for words in (environment.machine(run.environment), run.created[:10]) if words]
-    parts = [f"**{plain(run.verdict or 'No verdict was reached.')}**", ", ".join(about)]
-    if run.kind == "sweep":
+    about = (answer.heading(run), environment.machine(run.environment), run.created[:10])
+    result = findings(run) if run.kind == "compare" else None
+    words = verdict(result) if result else sweep_analysis.verdict(sweep_findings(run))
+    parts = [f"**{plain(words)}**", ", ".join(map(plain, filter(None, about)))]
+    if result is None:
         parts += _sweep(run)
     else:
-        parts.append(grid(table.head(run), _body(run)))
+        head, *body = table.cells(result)  # the terminal's table, in Markdown
+        name = head.index("strategy")
+        cells = [[(code if place == name else plain)(cell) for place, cell in enumerate(line)] for line in body]
         # One paragraph each: a list would make a bullet of a sentence.
-        parts += [plain(line) for line in (*table.limits(run), *payoff.sentences(run))]
-    if run.control is not None:
+        sentences = (*table.limits(run), payoff.sentence(payoff.stretches_of(result)))
+        parts += [grid(head, cells), *map(plain, filter(None, sentences))]
+    if run.control is not None and sum(map(len, run.ranking)) > 1:
         parts.append(table.resolution(run.control))
     if run.status != "complete":
         parts.append(f"The run is not complete ({run.status}): {plain(run.stop_reason) or 'no reason is known'}.")
-    if about := table.function_notes(run):
-        parts += [plain(table.function_head(run)), "\n".join(f"- {plain(note)}" for note in about)]
-    if notes := table.notes(run):
-        # A list right after another one would be one with it.
-        parts += ["Good to know:"] if about else []
-        parts.append("\n".join(f"- {plain(note)}" for note in notes))
-    if why_so := _reasons(run):
-        parts.append(f"<details>\n<summary>Why</summary>\n\n{why_so}\n\n</details>")
+    # A list right after another one would be one with it.
+    for title, notes in ((table.function_head(run), table.function_notes(run)), ("Good to know:", table.notes(run))):
+        if notes:
+            parts += [plain(title), "\n".join(f"- {plain(note)}" for note in notes)]
+    explained = {item.strategy for item in run.measurements if why.explained(item.why) is not None}
+    if result is not None and explained:
+        reason = {slug: words for slug, words in reasons.predicates(result).items() if slug in explained}
+        lines = "\n".join(f"- {code(slug)} {plain(words)}" for slug, words in reason.items())
+        parts.append(f"<details>\n<summary>Why</summary>\n\n{lines}\n\n</details>")
     return parts
-
-
-def _end(run: Run, link: str | None) -> list[str]:
-    """The paragraphs at the end of every summary."""
-    facts = [tuple(map(plain, fact)) for fact in environment.describe(run.environment)]
-    return [
-        f"<details>\n<summary>Environment</summary>\n\n{grid(('fact', 'value'), facts)}\n\n</details>",
-        f"Run {run.id}, measured with Mapbench" + (f": <{link}>" if link else "."),
-    ]
 
 
 def _sweep(run: Run) -> list[str]:
     """A sweep's latencies, a line for each point; crossovers and fits."""
-    strategies = sweep_table.strategies(run)
-    cells = {
-        (number, line_of(item.strategy, run.axes)): text.seconds(item.latency.median_s)
-        if item.latency
-        else item.outcome
-        for number, point in enumerate(run.points)
-        for item in point.measurements
-    }
+    result = sweep_findings(run)
+    strategies = sweep_table.strategies(result)
     head = [*(plain(axis.name) for axis in run.axes), *map(code, strategies), "leads"]
     body = [
         [
             *(f"{point.at[axis.name]:,}" for axis in run.axes),
-            *(plain(cells.get((number, slug), "–")) for slug in strategies),
-            ", ".join(map(code, leaders(point, run.axes))) or plain(point.status),
+            *(plain(sweep_table.cell(result, point, slug).removesuffix(sweep_table.LEADS)) for slug in strategies),
+            ", ".join(map(code, result.leaders(point))) or plain(point.status),
         ]
-        for number, point in enumerate(run.points)
+        for point in run.points
     ]
-    notes = [*sweep_table.crossings(run), *sweep_table.fits(run), *sweep_table.left_out(run)]
+    notes = [*sweep_table.crossings(result), *sweep_table.fits(result), *sweep_table.left_out(run)]
     return [grid(head, body), "\n".join(f"- {plain(note)}" for note in notes)]
 
 
-def _reasons(run: Run) -> str:
-    """A sentence for each strategy that has been explained."""
-    explained = {item.strategy for item in run.measurements if why.explained(item.why) is not None}
-    if run.kind != "compare" or not explained:
-        return ""
-    return "\n".join(f"- {plain(reason)}" for slug, reason in reasons.sentences(run).items() if slug in explained)
+def figures(run: Run, forms: Sequence[str], folder: Path, name: str) -> list[Path]:
+    """Draw all charts of a run as ``svg``, ``png`` or both into a folder; the files, whose names begin with ``name``.
 
-
-def _body(run: Run) -> list[list[str]]:
-    """The cells of the terminal's table, in Markdown."""
-    return [
-        [(code if column.csv == "strategy" else plain)(column.written(row)) for column in columns.of("text", run)]
-        for row in rows.listed(run)
-    ]
+    They are drawn in a process of its own: charts belong to `views`, which nothing here may import, and a JavaScript
+    engine has no business in a server. Raises RuntimeError with a sentence.
+    """
+    command = [sys.executable, "-m", "views.charts.files", *forms, "--into", str(folder.resolve()), "--name", name]
+    try:
+        done = subprocess.run(
+            command, input=encode(run), capture_output=True, cwd=PROJECT, check=False, timeout=_PATIENCE_S
+        )
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"drawing the charts takes longer than {_PATIENCE_S:.0f} s") from None
+    if done.returncode:
+        end = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise RuntimeError(f"the charts could not be drawn: {''.join(end)[-500:]}")
+    return [folder / Path(line).name for line in done.stdout.decode().splitlines()]
 
 
 class _Echo:
-    """A file that hands back what is written, which is what a writer's `writerow` returns."""
+    """A file that hands back what is written, which a writer's `writerow` then returns."""
 
-    def write(self, text: str) -> str:
-        return text
+    def write(self, line: str) -> str:
+        return line
 
 
 def _csv(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> Iterator[str]:

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from msgspec import UNSET
 
 from measure.judge import limit, payoff
-from measure.output import columns, rows
+from measure.judge.findings import Findings, findings, strategies_of
+from measure.judge.verdict import verdict
+from measure.output import columns
 from measure.output.notes import in_words
 from measure.run import text
 from measure.run.run import Control, Run
@@ -17,10 +19,11 @@ _FUNCTION_SIGNS = 600
 
 def render(run: Run) -> str:
     """The table, the verdict, and all that has to be known before they are trusted."""
-    parts = [grid([head(run), *body(run)]), "", run.verdict]
+    result = findings(run)
+    parts = [grid(cells(result)), "", verdict(result)]
     parts += limits(run)
-    parts += payoff.sentences(run)
-    if run.control:
+    parts += filter(None, [payoff.sentence(payoff.stretches_of(result))])
+    if run.control and len(result.ranked) > 1:
         parts.append(resolution(run.control))
     if about := about_function(run):
         parts += ["", *about]
@@ -37,7 +40,7 @@ def limits(run: Run) -> list[str]:
     """Sentences of what sets the limit, whose time has fresh pages in it, and why a strategy has no multiple of it."""
     if run.limit is None:
         return []
-    notes = [f"{item.strategy} is {limit.note(item)}." for item in rows.ranked_first(run) if limit.note(item)]
+    notes = [f"{item.strategy} is {limit.note(item)}." for item in strategies_of(run) if limit.note(item)]
     first = f"The {limit.FLOOR} is {limit.describe(run.limit)}. {limit.fresh_pages(run)}".rstrip()
     return [first, *notes]
 
@@ -66,7 +69,7 @@ def notes(run: Run) -> list[str]:
     of_run = [warning.message for warning in run.warnings]
     of_strategies = in_words(
         (item.strategy, warning.message)
-        for item in rows.ranked_first(run)
+        for item in strategies_of(run)
         for warning in item.warnings
         if warning.code != "chosen"
     )
@@ -74,14 +77,10 @@ def notes(run: Run) -> list[str]:
     return [text.shortened(" ".join(note.split()), _NOTE_SIGNS) for note in (*of_run, *of_strategies)]
 
 
-def head(run: Run) -> list[str]:
-    """The heads of the columns that are known of a run."""
-    return [column.text for column in columns.of("text", run)]
-
-
-def body(run: Run) -> list[list[str]]:
-    """The cells under `head`: a list for each strategy."""
-    return [[column.written(row) for column in columns.of("text", run)] for row in rows.listed(run)]
+def cells(result: Findings) -> list[list[str]]:
+    """The table of strategies: its heads, and a list for each strategy."""
+    shown = columns.of("text", result)
+    return [[column.text for column in shown], *([column.written(row) for column in shown] for row in result.rows)]
 
 
 def resolution(control: Control) -> str:

@@ -24,6 +24,9 @@ COMMANDS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u
 MISSING = "–"
 # What takes less than so many times as long reads better in percent.
 _AS_PERCENT = 1.5
+# Of an interval that reaches over a tenth of a figure, the third digit says nothing.
+_COARSE = 1.1
+_NEAR_ONE = 2.0
 # A mode's shape in text.
 GLYPHS = {"eager": "●", "graph": "■", "xla": "◆"}
 
@@ -38,27 +41,31 @@ def label(slug: str, mode: str) -> str:
     return f"{glyph(mode)} {slug}"
 
 
-def number(value: float) -> str:
-    """Three significant digits without an exponent: ``1.42``, ``37.0``, ``1 420``."""
+def outcome(word: str, reason: str) -> str:
+    """An outcome in a few words, with its reason where there is one: ``out of memory: it needs 4.00 GiB``."""
+    return ": ".join(filter(None, (word.replace("_", " "), reason)))
+
+
+def number(value: float, digits: int = 3) -> str:
+    """So many significant digits, without an exponent: ``1.42``, ``37.0``, ``1 420``."""
     if not math.isfinite(value):
         return MISSING
     if value == 0 or abs(value) >= 999.5:
         return f"{value:,.0f}".replace(",", " ")
-    return f"{Decimal(f'{value:.2e}'):f}"
+    return f"{Decimal(f'{value:.{digits - 1}e}'):f}"
 
 
-def seconds(value_s: float | None) -> str:
+def digits(low: float, high: float) -> int:
+    """The significant digits that an interval carries: two where a twentieth of the figure is not sure, else three."""
+    return 2 if high > _COARSE * low else 3
+
+
+def seconds(value_s: float | None, digits: int = 3) -> str:
     """``412 ns``, ``16.2 µs``, ``1.42 ms``, ``3.10 s``, ``2.50 min``."""
     if value_s is None or not math.isfinite(value_s):
         return MISSING
-    scale, unit = _unit(value_s)
-    return f"{number(value_s * scale)} {unit}"
-
-
-def rough_seconds(value_s: float) -> str:
-    """``≈ 400 µs``: to one digit."""
-    scale, unit = _unit(value_s)
-    return f"≈ {float(f'{value_s * scale:.0e}'):g} {unit}"
+    scale, unit = _unit(float(f"{value_s:.{digits - 1}e}"))
+    return f"{number(value_s * scale, digits)} {unit}"
 
 
 def _unit(value_s: float) -> tuple[float, str]:
@@ -70,14 +77,14 @@ def _unit(value_s: float) -> tuple[float, str]:
 
 
 def seconds_with_interval(value_s: float, low_s: float, high_s: float) -> str:
-    """``1.42 ms [1.38, 1.47]``: all in the unit of the value."""
-    return f"{seconds(value_s)} {interval_of_seconds(value_s, low_s, high_s)}"
+    """``1.42 ms [1.38, 1.47]``: all in the unit of the value, with the digits that the interval carries."""
+    return f"{seconds(value_s, digits(low_s, high_s))} {interval_of_seconds(value_s, low_s, high_s)}"
 
 
 def interval_of_seconds(value_s: float, low_s: float, high_s: float) -> str:
     """``[1.38, 1.47]``: in the unit in which `seconds` writes the value."""
-    scale, _ = _unit(value_s)
-    return f"[{number(low_s * scale)}, {number(high_s * scale)}]"
+    (scale, _), carried = _unit(value_s), digits(low_s, high_s)
+    return f"[{number(low_s * scale, carried)}, {number(high_s * scale, carried)}]"
 
 
 def span_of_seconds(low_s: float, high_s: float) -> str:
@@ -116,8 +123,9 @@ def times(value: float) -> str:
 
 
 def factor_with_interval(value: float, low: float, high: float) -> tuple[str, str]:
-    """``13.2 ×`` and ``[12.9, 13.5]``: three digits each, so that the interval does not vanish in rounding."""
-    return f"{number(value)} ×", f"[{number(low)}, {number(high)}]"
+    """``13.2 ×`` and ``[12.9, 13.5]``: with the digits that the interval carries; near 1, what is beyond it counts."""
+    carried = 3 if 1 / _NEAR_ONE < value < _NEAR_ONE else digits(low, high)
+    return f"{number(value, carried)} ×", f"[{number(low, carried)}, {number(high, carried)}]"
 
 
 def ahead(ratio: float) -> str:
@@ -146,3 +154,8 @@ def listed(names: Sequence[str], most: int | None = None, word: str = "and") -> 
 def percent(share: float) -> str:
     """``2.1 %``, ``12 %``."""
     return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"
+
+
+def within(share: float) -> str:
+    """``4 %``: a difference, rounded up."""
+    return f"{math.ceil(100 * share - 1e-9)} %"

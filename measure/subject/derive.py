@@ -193,7 +193,9 @@ def _facts(given: Given, function: Callable[..., Any], elems: Any, *, is_called:
 
     def mapped(x: Any) -> Any:
         """The function as strategies map it: with dense results."""
-        return conversions.made_dense(function(x))
+        if (result := function(x)) is None:
+            raise Refused(f"{given.function} returns None: is a `return` missing?")
+        return conversions.made_dense(result)
 
     lengths = _lengths(elems)
     first = element(int(np.abs(lengths - lengths.mean()).argmin()))  # one of typical length

@@ -13,9 +13,9 @@ from measure.__main__ import main
 from tests.browser import ROOT
 from tests.golden.renew import differences, golden
 
-# Whatever lies in tests/data and says that it is one, and the two that come with the app, one of them of claims.
+# Whatever lies in tests/data and says that it is one, and the claims that come with the app.
 FILES = [path for path in sorted((ROOT / "tests/data").glob("*.json")) if b'"mapbench.run/1"' in path.read_bytes()]
-FILES += [ROOT / "views/example_run.json", ROOT / "views/example_claims.json"]
+FILES += [ROOT / "views/example_claims.json"]
 
 
 def written(path: Path) -> bytes:

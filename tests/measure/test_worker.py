@@ -28,7 +28,7 @@ from measure.run.request import RequestError
 from measure.run.run import Run
 from measure.run.sweep_request import parse_sweep
 from measure.store import database
-from measure.store.store import Store
+from measure.store.store import Snapshot, Store
 from measure.subject.messages import Spec
 from tests.deadlines import RUN_S
 from tests.engine import Own, eventually, measure_here, running, small_request
@@ -389,8 +389,22 @@ def test_a_function_is_looked_at_before_all_that_waits_and_is_a_workload_then(
     eventually(lambda: hangs(own, first), "somebody measures")
     with pytest.raises(Busy):
         own.give(GIVEN)
-    own.cancel(first)
-    finished(own, first)
+    queued = own.submit(small_request("batched.graph"))
+    waited_for = []
+
+    def waiting(snapshot: Snapshot) -> None:
+        waited_for.append(snapshot.run.id)
+        if len(waited_for) == 1:
+            raise KeyboardInterrupt  # whoever asked has gone
+        own.cancel(first)
+
+    with pytest.raises(KeyboardInterrupt):
+        own.give(GIVEN, waiting=waiting)
+    assert [work.id for work in own.store.queue.all()] == [first, queued], "a check that nobody waits for is gone"
+    with pytest.raises(RequestError, match="line 1: nothing is mapped"):
+        own.give(GIVEN, waiting=waiting)
+    assert set(waited_for) == {first}, "it goes before all that is queued"
+    finished(own, queued)
     monkeypatch.setenv("MAPBENCH_HOSTED", "1")
     with pytest.raises(RequestError, match="no code of a person's own is executed"):
         own.give(GIVEN)

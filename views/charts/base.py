@@ -10,13 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 import altair as alt
-import pandas as pd
 
-from measure.judge import limit
 from views.ui import look
 
-ROW_HEIGHT = 26
-_AXIS_HEIGHT = 40  # with the padding it is part of a chart's height on a page
 # In an SVG: the theme's colour of text, so that it follows light and dark.
 INK = "currentColor"
 MIB = 2**20
@@ -24,8 +20,7 @@ MIB = 2**20
 Spec = dict[str, Any]
 _FRAME = alt.NamedData("frame")
 
-COLOUR_SCALE = alt.Scale(domain=list(look.COLOUR_NAMES))
-COLOUR = alt.Color("colour:N", scale=COLOUR_SCALE, legend=None)
+COLOUR = alt.Color("colour:N", scale=alt.Scale(domain=list(look.COLOUR_NAMES)), legend=None)
 SHAPE = alt.Shape("mode:N", scale=alt.Scale(domain=list(look.MODES), range=list(look.SHAPES)), legend=None)
 DASH = alt.StrokeDash("mode:N", scale=alt.Scale(domain=list(look.MODES), range=list(look.DASHES)), legend=None)
 # Vega's SI prefixes would write 0.001 s as "1m"; of the many ticks of a logarithmic axis 1, 2 and 5 are named.
@@ -39,7 +34,6 @@ DECADES = {
     "condition": {"test": "abs(log(datum.value) / LN10 - round(log(datum.value) / LN10)) < 1e-6", "value": 1.0},
     "value": 0.2,
 }
-MIB_AXIS = "datum.label + ' MiB'"
 _MEMORY_AXIS = (
     "datum.value >= 1023 ? format(datum.value / 1024, '~r') + ' GiB' : datum.value >= 0.9 ? "
     "format(datum.value, '~r') + ' MiB' : datum.value * 1024 >= 0.9 ? format(datum.value * 1024, '~r') + ' KiB' : "
@@ -48,22 +42,6 @@ _MEMORY_AXIS = (
 _MEMORY_TICKS = [2.0**power for power in range(-20, 24)]
 # The factor that a logarithmic axis of memory reaches over at least: it is labelled at powers of two.
 MEMORY_SPAN = 4.0
-STRATEGY = alt.Y(
-    "strategy:N",
-    # The only field on this axis, in any layer: a second one would take part in the sort.
-    sort=alt.EncodingSortField(field="order", op="min"),
-    scale=alt.Scale(type="band", padding=0),
-    axis=alt.Axis(
-        title=None,
-        labelLimit=190,
-        ticks=False,
-        domain=False,
-        grid=False,
-        labelPadding=6,
-        labelFlush=False,
-        labelColor=INK,
-    ),
-)
 RIGHT_EDGE = alt.value("width")
 # Room around a chart, in pixels; Vega adds what the column of values at the right takes.
 PADDING = {"left": 0, "top": 14, "right": 4, "bottom": 0}
@@ -104,59 +82,10 @@ def room(low: float, high: float, factor: float) -> tuple[float, float]:
     return low / wider, high * wider
 
 
-def value_column() -> alt.Chart:
-    """Return the figures in words, at the right of each row."""
-    return (
-        unfilled()
-        .mark_text(align="left", dx=12, fontSize=12, color=INK)
-        .encode(y=STRATEGY, x=RIGHT_EDGE, text=alt.Text(field="value"))
-    )
-
-
-def note() -> alt.Chart:
-    """Return the reasons why rows have no mark, each within its row."""
-    return (
-        unfilled()
-        .transform_filter("datum.note !== ''")
-        .mark_text(align="right", dx=-6, fontStyle="italic", fontSize=12, opacity=0.75, color=INK)
-        .encode(y=STRATEGY, x=RIGHT_EDGE, text=alt.Text(field="note"))
-    )
-
-
-def floor_name(*, opacity: float) -> alt.Chart:
-    """Return the name of the limit's line, above the rows."""
-    return (
-        unfilled()
-        .transform_aggregate(floor="min(floor)")
-        .mark_text(align="center", dy=-8, fontSize=11, opacity=opacity, text=limit.FLOOR, color=INK)
-        .encode(y=alt.value(0))
-    )
-
-
-def reach(low: str, high: str) -> alt.Chart:
-    """Return a mark that nobody sees, which makes an axis reach from the least of one field to the most of another,
-    whatever the other marks are: an axis without a value has no label."""
-    ends = unfilled().transform_aggregate(low=f"min({low})", high=f"max({high})")
-    return ends.mark_rule(opacity=0, aria=False).encode(y=alt.value(0))
-
-
 def spec(*layers: alt.Chart, **properties: Any) -> Spec:
-    """Return the layers as one specification, without Altair's own theme: the looks of a page are Streamlit's."""
+    """Return the layers as one specification, without Altair's own theme: the looks of a page are Streamlit's. Tests
+    validate it: here that would take half of the time in which a first page is drawn."""
     with alt.theme.enable("none"):
-        drawn: Spec = alt.layer(*layers, **properties).to_dict()
+        drawn: Spec = alt.layer(*layers, **properties).to_dict(validate=False)
     del drawn["$schema"], drawn["data"]
     return drawn
-
-
-def sized(drawn: Spec, rows: int) -> Spec:
-    """Return the specification with a height that gives every strategy its row."""
-    return {**drawn, "height": max(2, rows) * ROW_HEIGHT + _AXIS_HEIGHT}
-
-
-def revised(frame: pd.DataFrame, *revision: object) -> pd.DataFrame:
-    """Return the frame with a last column that differs whenever anything in it may differ.
-
-    Streamlit's front end takes a frame for the same, or for the same with rows added, if the last column agrees in the
-    first and the last line, and then keeps the old marks.
-    """
-    return frame.assign(revision=" ".join(map(str, revision)))

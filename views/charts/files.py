@@ -5,179 +5,147 @@ that it reads may come from anybody.
 """
 
 import argparse
-import subprocess
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, NamedTuple
 
 import altair as alt
 import pandas as pd
 import vl_convert
 
-from measure.output import rows
-from measure.output.rows import Row
-from measure.run.encoding import decode, encode
-from measure.run.place import PROJECT
+from measure.judge import answer, limit, sweep_findings
+from measure.judge.findings import Findings, findings
+from measure.judge.sweep_findings import SweepFindings
+from measure.run.encoding import decode
 from measure.run.run import Run
-from views.charts import base, latency, memory, samples, sweep_front, sweep_lines, sweep_map, texts, timeline, totals
+from views.charts import base, picture, samples, sweep_front, sweep_lines, sweep_map, timeline, totals
 from views.charts.base import Spec
 from views.ui import look
 
-# Beyond what any chart takes.
-_PATIENCE_S = 120.0
-_SCALE = 2.0  # pixels of a PNG for each of an SVG
-_SIGNS = f"^[{''.join(look.GLYPHS.values())}] "
 FORMATS = ("svg", "png")
-
-
-# What a picture stands on, and the colour of its ink.
+_SCALE = 2.0  # pixels of a PNG for each of an SVG
 _WIDTH, _PAPER, _INK = 640, "#ffffff", "#16202e"
+# Few fonts have them, and they would change the font of what stands beside them.
+_SIGNS = f"^[{''.join(look.GLYPHS.values())}✗] "
 
 
-@dataclass(frozen=True)
-class Picture:
-    """One chart of a run.
+# Makes a chart of findings: its specification and its frame; an empty frame is no chart.
+Draw = Callable[[Any], tuple[Spec, pd.DataFrame]]
 
-    ``draw`` returns its specification and its frame; an empty frame is no chart. ``legend`` is true if its marks are
-    told apart by colour and shape alone; ``note`` returns a line for the subtitle."""
+
+class Picture(NamedTuple):
+    """One chart of a run. ``legend`` is true if its marks are told apart by colour and shape alone; ``note`` makes a
+    line for the subtitle of the findings."""
 
     title: str
-    draw: Callable[[Run, list[Row]], tuple[Spec, pd.DataFrame]]
+    draw: Draw
     legend: bool = False
-    note: Callable[[Run], str] = lambda run: ""
+    note: Callable[[Any], str] = lambda result: ""
 
 
-def _latency(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
-    floor = latency.floor_of(run)
-    return base.sized(latency.specification(floor=floor is not None), len(shown)), latency.frame(shown, floor)
+def _panel(panel: str) -> Draw:
+    return lambda result: (picture.specification(result, panels=(panel,)), picture.frame(result))
 
 
-def _memory(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
-    drawn = base.sized(memory.specification(memory.unit(shown), floor=False), len(shown))
-    return drawn, memory.frame(shown)
+def _samples(result: Findings) -> str:
+    every = samples.one_in(result.run, [row.slug for row in result.rows])
+    return f"one sample in {every} is drawn" if every > 1 else ""
 
 
-def _totals(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
-    return totals.SPEC, totals.frame(shown)
+def _swept(quantity: sweep_lines.Quantity) -> Draw:
+    return lambda result: (
+        sweep_lines.specification(quantity, result.run.axes[0]), sweep_lines.frame(result, quantity)
+    )  # fmt: skip
 
 
-def _samples(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
-    return samples.SPEC, samples.frame(run, [row.slug for row in shown])
+def _map(result: SweepFindings) -> tuple[Spec, pd.DataFrame]:
+    drawn = sweep_map.specification(*(axis.name for axis in result.run.axes))
+    return sweep_map.sized(drawn, result.run), sweep_map.frame(result)
 
 
-def _thinned(run: Run) -> str:
-    every = samples.one_in(run, {m.strategy for m in run.measurements})
-    return texts.ONE_IN.format(every=every) if every > 1 else ""
-
-
-def _timeline(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
-    return timeline.specification(share=True), timeline.frame(timeline.known(run.measurements), share=True)
+def _letters(result: SweepFindings) -> str:
+    return ", ".join(f"{letter}: {name}" for name, letter in sweep_map.letters(result).items())
 
 
 COMPARE = {
-    "latency": Picture(texts.LATENCY_TITLE, _latency),
-    "memory": Picture(texts.MEMORY_TITLE, _memory),
-    "break-even": Picture(texts.TOTALS_TITLE, _totals, legend=True),
-    "samples": Picture(texts.SAMPLES_TITLE, _samples, legend=True, note=_thinned),
-    "timeline": Picture(texts.TIMELINE_TITLE, _timeline, legend=True),
-}
-
-
-def _swept(quantity: sweep_lines.Quantity) -> Callable[[Run, list[Row]], tuple[Spec, pd.DataFrame]]:
-    def draw(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
-        return sweep_lines.specification(quantity, run.axes[0]), sweep_lines.frame(run, quantity)
-
-    return draw
-
-
-def _map(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
-    drawn = sweep_map.specification(*(axis.name for axis in run.axes))
-    return sweep_map.sized(drawn, run), sweep_map.frame(run)
-
-
-def _letters(run: Run) -> str:
-    return ", ".join(f"{letter}: {name}" for name, letter in sweep_map.letters(run).items())
-
-
-def _front(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
-    return sweep_front.SPEC, sweep_front.frame(sweep_front.subject(run), None)
-
-
-_FRONT = {"front": Picture(texts.FRONT_TITLE, _front)}
+    "latency": Picture(
+        "Latency of one call, with its 95 % interval", _panel("latency"),
+        note=lambda result: "band: a tie" + f"; dashed: {limit.FLOOR}" * limit.tells(result.run),
+    ),
+    "memory": Picture(
+        "Memory of one call: output solid, temporary pale", _panel("memory"), note=lambda result: "tick: process peak"
+    ),
+    "break-even": Picture(
+        "Total time by number of calls", lambda result: (totals.SPEC, totals.frame(result)), legend=True
+    ),
+    "samples": Picture(
+        "Every sample, by round",
+        lambda result: (samples.SPEC, samples.frame(result.run, [row.slug for row in result.rows])),
+        legend=True, note=_samples,
+    ),
+    "timeline": Picture(
+        "Memory held over one call",
+        lambda result: (timeline.SPEC, timeline.frame(timeline.known(result.run.measurements))), legend=True,
+    ),
+}  # fmt: skip
+_FRONT = Picture(
+    "Latency against memory: nothing beats what the line joins",
+    lambda result: (sweep_front.SPEC, sweep_front.frame(sweep_front.subject(result.run)[1])),
+)
 LINES = {
-    "latency": Picture(texts.LATENCY_TITLE, _swept("latency"), legend=True),
-    "memory": Picture(texts.PEAK_TITLE, _swept("memory"), legend=True),
-    **_FRONT,
+    "latency": Picture("Latency of one call, with its 95 % interval", _swept("latency"), legend=True),
+    "memory": Picture("Peak memory of one call", _swept("memory"), legend=True),
+    "front": _FRONT,
 }
 MAP = {
-    "map": Picture(texts.MAP_TITLE, _map, legend=True, note=_letters),
-    **_FRONT,
-}
-NAMES = tuple(dict.fromkeys((*COMPARE, *LINES, *MAP)))
+    "map": Picture(
+        "Who is fastest", _map, legend=True,
+        note=lambda result: ". ".join(filter(None, (_letters(result), sweep_map.about(result)))),
+    ),
+    "front": _FRONT,
+}  # fmt: skip
 
 
 def of(run: Run) -> dict[str, Picture]:
-    """Return the charts that a run of its kind has, by name."""
-    if run.kind == "claims":
-        return {}  # the charts are those of its evidence
-    if run.kind == "compare":
-        return COMPARE
-    return LINES if len(run.axes) == 1 else MAP
+    """Return the charts that a run of its kind has, by name: that of claims has those of its evidence."""
+    if run.kind == "sweep":
+        return LINES if len(run.axes) == 1 else MAP
+    return COMPARE if run.kind == "compare" else {}
 
 
-def titles(run: Run) -> dict[str, str]:
-    """Return the titles of the charts in which the run has something to show, by their names."""
-    shown = rows.make(run, rows.choose_baseline(run))
-    return {name: picture.title for name, picture in of(run).items() if not picture.draw(run, shown)[1].empty}
+def _findings(run: Run) -> Findings | SweepFindings:
+    return findings(run) if run.kind == "compare" else sweep_findings.findings(run)
 
 
 def specification(run: Run, name: str) -> Spec | None:
     """Return the chart with its data, title and colours; None where the run has nothing to show in it."""
-    picture, shown_rows = of(run)[name], rows.make(run, rows.choose_baseline(run))
-    drawn, frame = picture.draw(run, shown_rows)
+    chosen, result = of(run)[name], _findings(run)
+    drawn, frame = chosen.draw(result)
     if frame.empty:
         return None
-    # Signs that few fonts have would change the font of what stands beside them.
-    if "strategy" in frame:
-        frame["strategy"] = frame["strategy"].str.replace(_SIGNS, "", regex=True)
-    if "value" in frame:
-        frame["value"] = frame["value"].str.replace("✕", "(wrong)")
+    for field in {"strategy", "note", "factor"} & set(frame):
+        frame[field] = frame[field].str.replace(_SIGNS, "", regex=True)
     used = {field: sorted(set(frame[field]) - {""}) for field in ("colour", "mode") if field in frame}
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "width": _WIDTH,
         "background": _PAPER,
-        "title": _title(run, picture),
+        "title": {
+            "text": chosen.title, "subtitle": [answer.heading(run), *filter(None, [chosen.note(result)])],
+            "anchor": "start", "offset": 18, "subtitlePadding": 4,
+        },
         "config": {"range": {"category": list(look.LIGHT)}, "view": {"stroke": None}},
-        **_alone(drawn, used if picture.legend else {}),
+        **_alone(drawn, used if chosen.legend else {}),
         "data": {"name": "frame", "values": frame.astype(object).where(frame.notna(), None).to_dict("records")},
         "padding": 14,
-    }
+    }  # fmt: skip
 
 
 def chart(run: Run, name: str) -> alt.Chart | None:
     """Return the chart as Altair's, which notebooks draw; None where the run has nothing to show in it."""
     drawn = specification(run, name)
     return None if drawn is None else alt.Chart.from_dict(drawn)
-
-
-def _title(run: Run, picture: Picture) -> Spec:
-    about = f"{run.request.title}, {_size(run)}, {run.request.dtype}, {run.request.device}"
-    return {
-        "text": picture.title,
-        "subtitle": [about, *filter(None, [picture.note(run)])],
-        "anchor": "start",
-        "offset": 18,
-        "subtitlePadding": 4,
-    }
-
-
-def _size(run: Run) -> str:
-    swept = {axis.name: texts.SWEPT.format(first=axis.values[0], last=axis.values[-1]) for axis in run.axes}
-    fixed = {key: f"{value:,}" for key, value in run.request.size.items()}
-    return ", ".join(f"{key} {value}" for key, value in {**fixed, **swept}.items())
 
 
 def _alone(part: Any, used: dict[str, list[str]]) -> Any:
@@ -206,52 +174,21 @@ def convert(run: Run, name: str, form: str) -> bytes | None:
     return bytes(vl_convert.vegalite_to_png(drawn, scale=_SCALE, allowed_base_urls=[]))
 
 
-def render(run: Run, name: str, form: str, file: IO[bytes]) -> None:
-    """Write a picture into a file that the system knows too, drawn by a process of its own. Raises RuntimeError where
-    there is none."""
-    command = [sys.executable, "-m", "views.charts.files", name, form]
-    try:
-        done = subprocess.run(
-            command,
-            input=encode(run),
-            stdout=file,
-            stderr=subprocess.PIPE,
-            cwd=PROJECT,
-            timeout=_PATIENCE_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise RuntimeError(texts.NOT_DRAWN.format(reason=texts.TOOK_LONG.format(seconds=_PATIENCE_S))) from None
-    if done.returncode:
-        raise RuntimeError(texts.NOT_DRAWN.format(reason=done.stderr.decode(errors="replace")[-500:]))
-
-
-def main(arguments: Iterable[str] | None = None) -> int:
-    """Read a run file on stdin; write one picture to stdout, or all that there are into a folder."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Read a run file on stdin, and write all its charts into a folder; print their paths."""
     parser = argparse.ArgumentParser(prog="python -m views.charts.files", description=main.__doc__)
-    parser.add_argument("name", choices=(*NAMES, "all"))
-    parser.add_argument("form", choices=FORMATS)
-    parser.add_argument("--into", type=Path, default=Path(), help=texts.FOLDER_HELP)
-    parser.add_argument("--name", dest="stem", default="run", help=texts.NAME_HELP)
-    chosen = parser.parse_args(None if arguments is None else list(arguments))
+    parser.add_argument("forms", nargs="+", choices=FORMATS)
+    parser.add_argument("--into", type=Path, default=Path())
+    parser.add_argument("--name", default="run", help="what the files' names begin with")
+    chosen = parser.parse_args(arguments)
     run = decode(sys.stdin.buffer.read())  # a file from elsewhere has been checked by whoever let it in
-    if chosen.name != "all" and chosen.name not in of(run):
-        print(texts.NO_CHART.format(kind=run.kind, name=chosen.name, names=", ".join(of(run))), file=sys.stderr)
-        return 1
-    if chosen.name != "all":
-        data = convert(run, chosen.name, chosen.form)
-        if data is None:
-            print(texts.EMPTY_CHART, file=sys.stderr)
-            return 1
-        sys.stdout.buffer.write(data)
-        return 0
     chosen.into.mkdir(parents=True, exist_ok=True)
-    for name in of(run):
-        data = convert(run, name, chosen.form)
-        if data is not None:
-            path = chosen.into / f"{chosen.stem}.{name}.{chosen.form}"
-            path.write_bytes(data)
-            print(path)
+    for form in chosen.forms:
+        for name in of(run):
+            if (data := convert(run, name, form)) is not None:
+                path = chosen.into / f"{chosen.name}.{name}.{form}"
+                path.write_bytes(data)
+                print(path)
     return 0
 
 

@@ -1,14 +1,14 @@
 """Names at the right of a chart, each beside the end of its line and clear of the others. Pure."""
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import altair as alt
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from views.charts.base import COLOUR, INK, RIGHT_EDGE, Spec, unfilled
+from views.charts.base import COLOUR, DASH, INK, PADDING, RIGHT_EDGE, Spec, spec, tooltip, unfilled
 
 HEIGHT = 340  # pixels of a chart with few names
 NAME_HEIGHT = 16  # pixels that a name takes
@@ -23,20 +23,18 @@ def sized(drawn: Spec, frame: pa.Table) -> Spec:
     return {**drawn, "height": _height(len(frame["strategy"].unique()))}
 
 
-def pushed_up(places: np.ndarray, apart: float, most: float) -> np.ndarray:
-    """Move ascending places up until they are ``apart``, then from the top down those that this took beyond
-    ``most``."""
-    steps = apart * np.arange(len(places))
-    up = np.maximum.accumulate(places - steps) + steps
-    return np.minimum.accumulate((np.minimum(up, most) - steps)[::-1])[::-1] + steps
-
-
 def clear(at: np.ndarray, apart: float, most: float) -> np.ndarray:
     """Move ascending places between 0 and ``most``, shape (n,), until they are ``apart``.
 
     The result is halfway between all moved up and all moved down, so names that share a place are around it.
     """
-    return (pushed_up(at, apart, most) + most - pushed_up(most - at[::-1], apart, most)[::-1]) / 2
+    steps = apart * np.arange(len(at))
+
+    def up(places: np.ndarray) -> np.ndarray:
+        moved = np.minimum(np.maximum.accumulate(places - steps) + steps, most)
+        return np.minimum.accumulate((moved - steps)[::-1])[::-1] + steps
+
+    return (up(at) + most - up(most - at[::-1])[::-1]) / 2
 
 
 def placed(
@@ -72,3 +70,12 @@ def layers(y: Callable[[str], alt.Y], *, coloured: bool = False) -> list[alt.Cha
         x=RIGHT_EDGE, y=y("beside"), text=alt.Text(field="strategy")
     )
     return [leaders, beside.encode(color=COLOUR) if coloured else beside]
+
+
+def curves(x: alt.X, y: Callable[[str], alt.Y], field: str, *tips: str, **line: Any) -> Spec:
+    """Return a line for each strategy with its name at the end. ``tips``: columns of the tooltip, which invisible
+    points carry, since lines are thin to point at; ``line``: properties of the lines."""
+    base = unfilled().encode(x=x, y=y(field), color=COLOUR, detail=alt.Detail(field="strategy"))
+    lines = base.mark_line(strokeWidth=2, **line).encode(strokeDash=DASH)
+    points = base.mark_point(opacity=0, size=120).encode(tooltip=tooltip("strategy", *tips))
+    return spec(lines, points, *layers(y), height=HEIGHT, padding=PADDING)

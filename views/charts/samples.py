@@ -1,18 +1,16 @@
 """Every sample in the order of rounds, the samples of one process joined by a line. Pure."""
 
-import itertools
 from collections.abc import Collection
 
 import altair as alt
 import pandas as pd
 
 from measure.run.run import Measurement, Run
-from views.charts import names, texts
+from views.charts import names
 from views.charts.base import COLOUR, PADDING, SHAPE, Spec, seconds_axis, spec, tooltip, unfilled
 from views.ui import look
 
-# Of the way from one round to the next, what the samples of a process take.
-_ROUND_WIDTH = 0.7
+_ROUND_WIDTH = 0.7  # of the way from one round to the next, for the samples of a process
 # A chart has no room for more, and a page that draws them takes a processor from others for seconds.
 _MOST_DRAWN = 20_000
 
@@ -30,48 +28,35 @@ def one_in(run: Run, slugs: Collection[str]) -> int:
 def frame(run: Run, slugs: Collection[str]) -> pd.DataFrame:
     """Return a row for each raw sample that is drawn, in seconds per call, of these strategies and of what any of them
     is entered once more as."""
-    points = []
-    every = one_in(run, slugs)
+    points, every = [], one_in(run, slugs)
     for m in _chosen(run, slugs):
         name = look.label(m.twin_of or m.strategy, m.mode)
         if m.twin_of:
-            name = (texts.DEFAULT_MEMORY if m.has_default_memory else texts.TWIN).format(strategy=name)
+            name = f"{name}, {'default memory' if m.has_default_memory else 'entered twice'}"
         for replica in m.replicas:
-            one_round = len(set(replica.rounds)) == 1
-            taken = enumerate(zip(replica.rounds, replica.samples_s, strict=False))
-            for place, (round_, sample_s) in itertools.islice(taken, 0, None, every):
+            # Samples of one round stand beside each other, in the order in which they came.
+            width = _ROUND_WIDTH / max(1, len(replica.rounds)) if len(set(replica.rounds)) == 1 else 0.0
+            for number in range(0, len(replica.samples_s), every):
+                round_, seconds = replica.rounds[number], replica.samples_s[number]
                 points.append(
                     {
-                        # Those of one process and round stand beside each other, in the order in which they came.
-                        "place": round_ + _ROUND_WIDTH * (place / max(1, len(replica.rounds)) - 0.5)
-                        if one_round
-                        else round_,
-                        "strategy": name,
-                        "colour": look.colour_name(m.mapper),
-                        "mode": m.mode,
-                        "twin": m.twin_of is not None,
-                        "replica": replica.id + 1,
-                        "line": f"{m.strategy} {replica.id}",
-                        "round": round_,
-                        "seconds": sample_s,
-                        "latency": look.seconds(sample_s),
-                        texts.CALLS_IN_SAMPLE: replica.calls_per_sample,
+                        "place": round_ + width * number - (_ROUND_WIDTH / 2 if width else 0), "strategy": name,
+                        "colour": look.colour_name(m.mapper), "mode": m.mode, "replica": replica.id + 1,
+                        "line": f"{m.strategy} {replica.id}", "round": round_, "seconds": seconds,
+                        "latency": look.seconds(seconds), "calls in a sample": replica.calls_per_sample,
                     }
-                )
+                )  # fmt: skip
     made = pd.DataFrame(points)
     return names.placed(made, "seconds", made.groupby("strategy")["seconds"].median(), log=True) if points else made
 
 
 def _specification() -> Spec:
-    y = seconds_axis(texts.TIME_OF_CALL)
-    base = unfilled().encode(
-        x=alt.X("place:Q", axis=alt.Axis(title=texts.ROUND_AXIS, tickMinStep=1, format="d")),
-        y=y("seconds"),
-        color=COLOUR,
-    )
+    y = seconds_axis("time of one call")
+    x = alt.X("place:Q", axis=alt.Axis(title="round", tickMinStep=1, format="d"))
+    base = unfilled().encode(x=x, y=y("seconds"), color=COLOUR)
     lines = base.mark_line(strokeWidth=1, opacity=0.35).encode(detail=alt.Detail(field="line"))
     points = base.mark_point(size=40, opacity=0.85).encode(
-        shape=SHAPE, tooltip=tooltip("strategy", "replica", "round", "latency", texts.CALLS_IN_SAMPLE)
+        shape=SHAPE, tooltip=tooltip("strategy", "replica", "round", "latency", "calls in a sample")
     )
     return spec(lines, points, *names.layers(y), height=names.HEIGHT, padding=PADDING)
 

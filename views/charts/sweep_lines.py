@@ -1,16 +1,18 @@
 """The charts along one axis of a sweep: latency with its interval, and memory, a line for each strategy. Pure."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from measure.judge.crossovers import sentence
-from measure.judge.lines import Line, lines
-from measure.run.run import Axis, Crossover, Measurement, Point, Run
-from views.charts import names, texts
+from measure.judge.lines import Line
+from measure.judge.sweep_findings import SweepFindings
+from measure.run.run import Axis, Measurement
+from views.charts import names
 from views.charts.base import (
     COLOUR,
     DASH,
@@ -37,11 +39,13 @@ Quantity = Literal["latency", "memory"]
 
 _HEIGHT = 360
 _EDGE = 6  # pixels that lines keep from the ends of the axis of what is measured
-_TITLES = {"latency": texts.TIME_OF_CALL, "memory": texts.PEAK_OF_CALL}
+_TITLES = {"latency": "time of one call", "memory": "peak memory of one call"}
 _LEAST_SPAN = {"latency": 1.0, "memory": MEMORY_SPAN}
 _memo = Memo(__name__)
 # Opacity of a band, and of lines beside two that are asked about.
 _BAND, _FADED = 0.18, 0.22
+_NUMBERS = ("x", "y", "low", "high", "least", "most", "from", "to", "end", "beside", "alpha")
+_WORDS = ("kind", "strategy", "colour", "mode", "at", "latency", "memory", "outcome", "crossover", SELECTION)
 
 
 def specification(quantity: Quantity, axis: Axis) -> Spec:
@@ -58,7 +62,7 @@ def _specification(quantity: Quantity, axis: str, scale: str, first: int, last: 
             # All of the range from the start: lines grow into it.
             scale=alt.Scale(type="log" if scale == "log" else "linear", domain=[first, last], nice=False, padding=8),
             axis=alt.Axis(
-                title=texts.LOG_AXIS.format(axis=axis) if scale == "log" else axis,
+                title=f"{axis}, log axis" if scale == "log" else axis,
                 format="~s",
                 labelOverlap=True,
                 gridOpacity=DECADES if scale == "log" else 1.0,
@@ -103,44 +107,52 @@ def _specification(quantity: Quantity, axis: str, scale: str, first: int, last: 
         x=x("x"), y=y("y"), tooltip=tooltip("crossover")
     )
     ends = points.mark_rule(opacity=0).encode(y=y("least"), y2=alt.Y2("most"))
-    layers = [ends, whole_marks, *([bands] if quantity == "latency" else []), curve, dots, leaders, crosses]
-    layers += [spans, rings] if quantity == "latency" else []
+    layers = [ends, whole_marks, curve, dots, leaders, crosses]
+    if quantity == "latency":
+        layers = [ends, whole_marks, bands, curve, dots, leaders, crosses, spans, rings]
     return spec(*layers, *names.layers(y, coloured=True), height=_HEIGHT, padding=PADDING)
 
 
-def frame(
-    run: Run, quantity: Quantity, asked: Collection[str] = (), crossings: Sequence[Crossover] = ()
-) -> pd.DataFrame:
-    """Return a row for each point of a line, for each failure where it occurred, and for each crossing.
+def frame(sweep: SweepFindings, quantity: Quantity, pair: Collection[str] = ()) -> pd.DataFrame:
+    """Return a row for each point of a line, for each failure where it occurred, and for each crossing: those of a
+    ``pair`` that is asked about, beside which other lines fade, or else those of all that lead.
 
-    Latencies are in seconds, memory is in MiB. Of lines that are ``asked`` about, the others fade; ``crossings`` are
-    these lines', beside those of the run.
+    Latencies are in seconds, memory is in MiB.
     """
-    axis = run.axes[0]
-    drawn = lines(run.points, run.axes)
-    measured = [row for line in drawn for row in _points(line, run, quantity)]
-    points = pd.DataFrame(measured)
-    if measured:
+    run, axis = sweep.run, sweep.run.axes[0]
+    heights = {line.slug: _heights(line, quantity) for line in sweep.lines}
+    points = pd.DataFrame([row for line in sweep.lines for row in _points(line, sweep, quantity)])
+    if len(points):
         ends = points.groupby("strategy")["y"].last()
         low, high = room(points["low"].min(), points["high"].max(), _LEAST_SPAN[quantity])
         points = names.placed(points.assign(least=low, most=high), "y", ends, log=True, least="least", most="most")
-    heights = {line.slug: _heights(line, quantity) for line in drawn}
-    top = max((height for by_value in heights.values() for height in by_value.values()), default=1.0)
-    other = [row for line in drawn for row in _failures(line, axis.name, heights[line.slug], top, quantity)]
-    other += [_without_strategies(point, axis.name) for point in run.points if _left_out(point)]
-    if quantity == "latency":
-        other += _crossings(
-            [*run.crossovers, *(each for each in crossings if each not in run.crossovers)], heights, axis
-        )
-    made = pd.concat([points, pd.DataFrame(other)], ignore_index=True) if other else points
-    if made.empty:
-        return made
-    for column in ("x", "y", "low", "high", "least", "most", "from", "to", "end", "beside"):
-        made[column] = made[column].astype(float) if column in made else math.nan
-    for column in ("strategy", "colour", "mode", "at", quantity, "outcome", "crossover", SELECTION):
-        made[column] = made[column].fillna("") if column in made else ""
-    named = {look.label(line.slug, line.mode) for line in drawn if line.slug in asked}
-    return made.assign(alpha=[1.0 if not named or name in named else _FADED for name in made["strategy"]])
+    top = max((height for along in heights.values() for height in along.values()), default=1.0)
+    other: list[dict[str, Any]] = []
+    for line in sweep.lines:
+        along = heights[line.slug]
+        for value, _, item in line.points:
+            if failed(item):
+                own = _height(item, quantity)  # of wrong values
+                at: dict[str, Any] = {"x": value, "from": value, "y": own or top}
+                if along and own is None:  # where the line is, or from its end on
+                    end = min(max(value, min(along)), max(along))
+                    at |= {"from": end, "y": _on_line(along, value, axis)}
+                words = {"at": f"{axis.name} {value:,}", "outcome": outcome(item)}
+                other.append({**_identity(line), "kind": "failure", **at, **words})
+    for point in run.points:
+        nothing = not any(item.latency or item.memory or failed(item) for item in point.measurements)
+        if nothing and point.status in ("skipped", "cancelled", "interrupted", "budget"):
+            at = {"x": point.at[axis.name], "at": f"{axis.name} {point.at[axis.name]:,}", "outcome": state(point)}
+            other.append({"kind": "point without strategies", **at})
+    for turn in sweep.pair(*pair) if pair else sweep.crossovers:
+        if quantity == "latency" and turn.value and heights.get(turn.a):
+            at = {"x": turn.value, "from": turn.low, "to": turn.high, "y": _on_line(heights[turn.a], turn.value, axis)}
+            other.append({"kind": "crossing", **at, "crossover": sentence(turn)})
+    made = pd.concat([points, pd.DataFrame(other)], ignore_index=True).reindex(columns=[*_WORDS, *_NUMBERS])
+    shown = {line.label for line in sweep.lines if not pair or line.slug in pair}
+    made["alpha"] = [1.0 if name in shown else _FADED for name in made["strategy"]]
+    types = dict.fromkeys(_NUMBERS, float) | dict.fromkeys(_WORDS, object)
+    return made.astype(types).fillna(dict.fromkeys(_WORDS, ""))
 
 
 def _height(item: Measurement, quantity: Quantity) -> float | None:
@@ -154,139 +166,49 @@ def _heights(line: Line, quantity: Quantity) -> dict[int, float]:
     return {value: height for value, height in heights.items() if height is not None}
 
 
-def _points(line: Line, run: Run, quantity: Quantity) -> list[dict[str, Any]]:
-    rows = []
+def _on_line(heights: Mapping[int, float], value: float, axis: Axis) -> float:
+    """Return the height of a line as it is drawn: straight between points, on a logarithmic axis of the quantity and
+    the swept axis as it is; beyond its ends, that of the end."""
+    along = math.log if axis.scale == "log" else float
+    return math.exp(np.interp(along(value), [along(x) for x in heights], np.log(list(heights.values()))))
+
+
+def _points(line: Line, sweep: SweepFindings, quantity: Quantity) -> list[dict[str, Any]]:
+    axis, rows = sweep.run.axes[0], []
     for value, point, item in line.points:
         height = _height(item, quantity)
         if height is None or item.outcome not in ("ok", "not_run"):
             continue
         latency = item.latency if quantity == "latency" else None
-        figure = (
-            look.seconds_with_interval(latency.median_s, latency.low_s, latency.high_s)
-            if latency
-            else look.size(item.memory.peak_bytes if item.memory else None)
-        )
         row = {
             **_identity(line),
             "kind": "point",
-            "x": float(value),
             "y": height,
             "low": latency.low_s if latency else height,
             "high": latency.high_s if latency else height,
-            "at": f"{run.axes[0].name} {value:,}",
-            SELECTION: cell(run, point),
-            quantity: figure,
+            "at": f"does not depend on {axis.name}" if line.flat else f"{axis.name} {value:,}",
+            SELECTION: cell(sweep.run, point),
+            quantity: look.seconds_with_interval(latency.median_s, latency.low_s, latency.high_s)
+            if latency
+            else look.size(item.memory.peak_bytes if item.memory else None),
         }
-        rows.append(row)
-        if line.flat:  # a strategy that does not depend on the axis is a level
-            rows[-1]["at"] = texts.FLAT.format(axis=run.axes[0].name)
-            rows = [{**row, "x": float(end)} for end in (run.axes[0].values[0], run.axes[0].values[-1])]
+        # A strategy that does not depend on the axis is a level.
+        rows += [{**row, "x": x} for x in ((axis.values[0], axis.values[-1]) if line.flat else (value,))]
     return rows
 
 
 def _identity(line: Line) -> dict[str, Any]:
-    return {
-        "strategy": look.label(line.slug, line.mode),
-        "colour": look.colour_name(line.mapper),
-        "mode": line.mode,
-    }
+    return {"strategy": line.label, "colour": look.colour_name(line.mapper), "mode": line.mode}
 
 
-def _failures(line: Line, axis: str, heights: dict[int, float], top: float, quantity: Quantity) -> list[dict[str, Any]]:
-    """Return marks at the height that the line had last; at ``top`` where it had none."""
-    rows = []
-    for value, _, item in line.points:
-        if not failed(item):
-            continue
-        before = [known for known in heights if known < value]
-        near = max(before) if before else min((known for known in heights if known > value), default=None)
-        own = _height(item, quantity)
-        rows.append(
-            {
-                **_identity(line),
-                "kind": "failure",
-                "x": float(value),
-                "from": float(near if near is not None and own is None else value),
-                "y": own or (top if near is None else heights[near]),
-                "at": f"{axis} {value:,}",
-                "outcome": outcome(item),
-            }
-        )
-    return rows
-
-
-def _left_out(point: Point) -> bool:
-    """True if a point has nothing to show of any strategy, and a reason."""
-    return point.status in ("skipped", "cancelled", "interrupted", "budget") and not any(
-        item.latency or item.memory or failed(item) for item in point.measurements
-    )
-
-
-def _without_strategies(point: Point, axis: str) -> dict[str, Any]:
-    value = point.at[axis]
-    return {
-        "kind": "point without strategies",
-        "x": float(value),
-        "at": f"{axis} {value:,}",
-        "outcome": state(point),
-    }
-
-
-def _crossings(
-    crossovers: Sequence[Crossover], heights: dict[str, dict[int, float]], axis: Axis
-) -> list[dict[str, Any]]:
-    rows = []
-    for crossover in crossovers:
-        if crossover.value is None or crossover.low is None or crossover.high is None:
-            continue
-        height = _between(heights.get(crossover.a, {}), crossover.value, axis.scale)
-        if height is not None:
-            rows.append(
-                {
-                    "kind": "crossing",
-                    "x": crossover.value,
-                    "from": crossover.low,
-                    "to": crossover.high,
-                    "y": height,
-                    "crossover": sentence(crossover),
-                }
-            )
-    return rows
-
-
-def _between(heights: dict[int, float], value: float, scale: str) -> float | None:
-    """Return the height of a line at a value, as it is drawn: straight on axes of which the swept one has this
-    ``scale``, and the other is logarithmic."""
-    left = max((known for known in heights if known <= value), default=None)
-    right = min((known for known in heights if known >= value), default=None)
-    if left is None or right is None:
-        only = left if right is None else right
-        return None if only is None else heights[only]
-    if left == right:
-        return heights[left]
-    if scale == "log":
-        share = math.log(value / left) / math.log(right / left)
-    else:
-        share = (value - left) / (right - left)
-    return heights[left] ** (1 - share) * heights[right] ** share
-
-
-def takeaway(run: Run, quantity: Quantity) -> str:
-    """Return what the chart says, for people who do not see it."""
-    axis = run.axes[0]
-    drawn = [line for line in lines(run.points, run.axes) if _heights(line, quantity)]
-    name = texts.LATENCY if quantity == "latency" else texts.PEAK_MEMORY
+def takeaway(sweep: SweepFindings, quantity: Quantity) -> str:
+    """Return what the chart says beside the verdict, for people who do not see it."""
+    over = f"over {sweep.run.axes[0].name}"
+    drawn = [heights for line in sweep.lines if (heights := _heights(line, quantity))]
+    name = "Latency" if quantity == "latency" else "Peak memory"
     if not drawn:
-        return texts.NO_LINES.format(quantity=name, axis=axis.name)
-    ends = []
-    for end in (min, max):
-        value = end(value for line in drawn for value in _heights(line, quantity))
-        there = {line.slug: height for line in drawn if (height := _heights(line, quantity).get(value)) is not None}
-        least = min(there, key=lambda slug: there[slug])
-        amount = look.seconds(there[least]) if quantity == "latency" else look.size(there[least] * MIB)
-        ends.append(texts.LEAST.format(value=value, strategy=least, amount=amount))
-    crossed = [
-        sentence(crossover) for crossover in run.crossovers if crossover.value is not None and quantity == "latency"
-    ]
-    findings = "; ".join(dict.fromkeys([*ends, *crossed]))
-    return texts.LINES.format(quantity=name, count=len(drawn), axis=axis.name, findings=findings)
+        return f"{name} {over}: nothing has been measured yet."
+    amount = look.seconds if quantity == "latency" else lambda mib: look.size(mib * MIB)
+    ends = [amount(end(height for heights in drawn for height in heights.values())) for end in (min, max)]
+    crossed = [sentence(crossing) for crossing in sweep.crossovers if crossing.value and quantity == "latency"]
+    return f"{name} of {len(drawn)} strategies {over}, {'; '.join([' to '.join(ends), *crossed])}."

@@ -1,14 +1,12 @@
 """Memory held over one steady call: a step curve for each strategy. Pure."""
 
-import functools
-
 import altair as alt
 import pandas as pd
 
-from measure.output.rows import Row
+from measure.judge.findings import Row
 from measure.run.run import Measurement
-from views.charts import names, texts
-from views.charts.base import COLOUR, DASH, MIB, MIB_AXIS, PADDING, Spec, spec, tooltip, unfilled
+from views.charts import names
+from views.charts.base import MIB
 from views.ui import look
 
 _TELLING = 3  # lines that can be followed at a glance
@@ -30,58 +28,34 @@ def telling(rows: list[Row]) -> list[str]:
     return [row.slug for row in rows if row.slug in three]
 
 
-def frame(measurements: list[Measurement], *, share: bool) -> pd.DataFrame:
-    """Return live bytes over one steady call, in MiB over milliseconds, or over the percentage of the call (``share``)
-    where calls differ."""
+def frame(measurements: list[Measurement]) -> pd.DataFrame:
+    """Return the MiB that are held over one steady call, over the percentage of it that has passed: calls differ, and
+    one that is profiled is slower than one that is timed."""
     points = []
     for m in measurements:
         timeline = m.memory.timeline if m.memory else None
         if timeline is None or not timeline.t_s:
             continue
-        end_s = timeline.t_s[-1] or 1.0
         for at_s, live_bytes in zip(timeline.t_s, timeline.live_bytes, strict=False):
             points.append(
                 {
-                    "strategy": look.label(m.strategy, m.mode),
-                    "colour": look.colour_name(m.mapper),
-                    "mode": m.mode,
-                    "at": 100 * at_s / end_s if share else 1e3 * at_s,
-                    "live": live_bytes / MIB,
-                    "memory": look.size(live_bytes),
-                    "time": look.seconds(at_s),
+                    "strategy": look.label(m.strategy, m.mode), "colour": look.colour_name(m.mapper), "mode": m.mode,
+                    "at": 100 * at_s / (timeline.t_s[-1] or 1.0), "live": live_bytes / MIB,
+                    "memory": look.size(live_bytes), "time": look.seconds(at_s),
                 }
-            )
+            )  # fmt: skip
     made = pd.DataFrame(points)
     return names.placed(made, "live", made.groupby("strategy")["live"].last(), log=False) if points else made
 
 
-@functools.cache
-def specification(*, share: bool) -> Spec:
-    """Return the chart of many strategies over the ``share`` of their calls, or of one over its time."""
+def _held(field: str) -> alt.Y:
+    axis = alt.Axis(title="memory held", labelExpr="datum.label + ' MiB'", tickCount=5)
+    return alt.Y(f"{field}:Q", scale=alt.Scale(zero=True, nice=False), axis=axis)
 
-    def y(field: str) -> alt.Y:
-        return alt.Y(
-            f"{field}:Q",
-            scale=alt.Scale(zero=True, nice=False),
-            axis=alt.Axis(title=texts.HELD_AXIS, labelExpr=MIB_AXIS, tickCount=5),
-        )
 
-    base = unfilled().encode(
-        x=alt.X(
-            "at:Q",
-            scale=alt.Scale(nice=False),
-            axis=alt.Axis(
-                title=texts.SHARE_AXIS if share else texts.TIME_AXIS,
-                labelExpr=f"datum.label + ' {'%' if share else 'ms'}'",
-            ),
-        ),
-        y=y("live"),
-        color=COLOUR,
-        detail=alt.Detail(field="strategy"),
-    )
-    if share:
-        curve = base.mark_line(interpolate="step-after", strokeWidth=2).encode(strokeDash=DASH)
-    else:
-        curve = base.mark_area(interpolate="step-after", line=True, fillOpacity=0.2)
-    points = base.mark_point(opacity=0, size=80).encode(tooltip=tooltip("strategy", "time", "memory"))
-    return spec(curve, points, *(names.layers(y) if share else ()), height=names.HEIGHT, padding=PADDING)
+SPEC = names.curves(
+    alt.X(
+        "at:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="share of the call", labelExpr="datum.label + ' %'")
+    ),
+    _held, "live", "time", "memory", interpolate="step-after",
+)  # fmt: skip

@@ -13,36 +13,24 @@ from typing import Any
 
 import strategies
 import workloads
-from measure.run.request import (
-    ALLOCATORS,
-    DEFAULT_BUDGET_S,
-    RequestError,
-    parse,
-    parse_budget,
-    parse_device,
-    parse_size,
-    parse_workload,
-)
+from measure.run.request import ALLOCATORS, DEFAULT_BUDGET_S, parse, parse_budget, parse_device, parse_workload
 from measure.run.run import Request
-from views.choices import texts
 from views.ui import look
 from views.ui.parameters import option_key, size_key
-from workloads.spec import Option, Workload
+from workloads.spec import Option
 
 AUTOMATIC = "auto"
 # In the list of strategies: nothing is chosen. An empty list is the default.
 NONE = "none"
 WORDS = ("default", "all")
-# What browsers count without a fault.
-_MOST_DIGITS = 15
+# Parameters that are no choices: the run that is shown, and the open tab of its result.
+_OF_RESULT = ("run", "tab")
+# Browsers count so far without a fault.
+_WHOLE = re.compile(r"\s*[+-]?\d{1,15}\s*")
 
 Form = dict[str, Any]
 # The texts that an address has for a choice → its value; ValueError, with a sentence, where no field can show it.
 Reader = Callable[[Sequence[str]], Any]
-
-
-def _anything(value: Any) -> None:
-    """Refuse nothing."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +40,17 @@ class Field:
 
     default: Any
     read: Reader
-    check: Callable[[Any], object] = _anything
+    check: Callable[[Any], object] = lambda value: None
     within: tuple[str, ...] = ()
 
 
-# Choices made so far → the fields that are known with them, these included.
+# Choices made so far → the fields that follow from them, these included.
 Fields = Callable[[Mapping[str, Any]], dict[str, Field]]
 
 
 def read(params: Mapping[str, Sequence[str]], own: Mapping[str, Any], fields: Fields) -> tuple[Form, tuple[str, ...]]:
-    """Return the form that an address makes, and a sentence for each of its values that something else stands for.
+    """Return the form that an address makes, and a sentence for each of its values that something else stands for, and
+    for its parameters that the page does not have.
 
     ``own`` is the form of the run that the address names, empty where it names none.
     """
@@ -74,8 +63,10 @@ def read(params: Mapping[str, Sequence[str]], own: Mapping[str, Any], fields: Fi
                 try:
                     form[key] = field.read(params[key])
                 except ValueError as error:
-                    instead = ", ".join(filter(None, spelled(form[key]))) or texts.NO_VALUE
-                    notices.append(texts.USED_INSTEAD.format(fault=look.sentence(str(error)), value=instead))
+                    instead = ", ".join(filter(None, spelled(form[key]))) or "none"
+                    notices.append(f"{look.sentence(str(error))} {instead} is used instead.")
+    if unknown := [key for key in params if key not in form and key not in _OF_RESULT]:
+        notices.append(f"The address has parameters that mean nothing here: {', '.join(unknown)}.")
     return form, tuple(notices)
 
 
@@ -86,8 +77,8 @@ def write(form: Mapping[str, Any], own: Mapping[str, Any], fields: Fields) -> di
 
 def changed(form: Mapping[str, Any], own: Mapping[str, Any], fields: Fields) -> list[str]:
     """Return the keys of the choices that are not the run's own, or not the defaults."""
-    known = fields(form).items()
-    return [key for key, field in known if key in form and form[key] != _unsaid(key, field, form, own)]
+    made = fields(form).items()
+    return [key for key, field in made if key in form and form[key] != _unsaid(key, field, form, own)]
 
 
 def _unsaid(key: str, field: Field, form: Mapping[str, Any], own: Mapping[str, Any]) -> Any:
@@ -105,70 +96,73 @@ def spelled(value: Any) -> list[str]:
     return ["" if value is None else str(value)]
 
 
-def fault(field: Field, value: Any) -> str | None:
-    """Return the sentence that says why a value cannot be measured; None where it can, as a default always can."""
-    try:
-        if value != field.default:
-            field.check(value)
-    except ValueError as error:
-        return look.sentence(str(error))
-    return None
-
-
 # --- the choices of a comparison -------------------------------------------------------------------------------------
 
 
-def fields(
-    form: Mapping[str, Any],
-    words: Callable[[Workload], list[str]] = lambda workload: [WORDS[0]],
-    budget_s: float = DEFAULT_BUDGET_S,
-) -> dict[str, Field]:
-    """Return the fields of a comparison. ``words`` returns the strategies that are chosen where nobody says."""
-    known = {"workload": Field(workloads.names()[0], _one(lambda text: parse_workload(text).slug))}
+def fields(form: Mapping[str, Any], budget_s: float = DEFAULT_BUDGET_S) -> dict[str, Field]:
+    """Return the fields of a comparison."""
+    made = {"workload": Field(workloads.names()[0], lambda given: parse_workload(given[-1]).slug)}
     if "workload" not in form:
-        return known
+        return made
     workload = workloads.get(form["workload"])
     within = ("workload",)
+    # The rest of what is asked for while a number is checked: it fits any limit, whatever the other fields hold.
+    size = {parameter.name: parameter.least for parameter in workload.sizes}
+    rest = {"workload": workload.slug, "strategies": strategies.all_strategies(workload)[0].slug}
+
+    def number(default: int | None, name: str, part: str = "") -> Field:
+        """``part``: the part of a request that the number stands in, which belongs to the workload."""
+
+        def check(value: Any) -> None:
+            asked: dict[str, Any] = {**rest, "size": dict(size), "workload_options": {}}
+            (asked[part] if part else asked)[name] = value
+            parse(asked)
+
+        return Field(default, _whole(check, optional=default is None), check, within if part else ())
+
     for parameter in workload.sizes:
-        check = partial(_check_size, workload, parameter.name)
-        known[size_key(parameter.name)] = Field(parameter.default, _one(_whole(check)), check, within)
+        made[size_key(parameter.name)] = number(parameter.default, parameter.name, "size")
     for option in workload.options:
-        known[option_key(option.name)] = _option(option, within)
-    known["dtype"] = Field(workload.dtypes[0], _one(partial(_dtype, workload)), within=within)
-    known["device"] = Field("CPU:0", _one(parse_device))
-    known["strategies"] = Field(words(workload), _words, within=within)
-    known["budget"] = Field(budget_s, _one(_seconds), parse_budget)
-    for key, name, default in (
-        ("memory_limit", "memory_limit_mib", None),
-        ("threads", "threads", None),
-        ("seed", "seed", 0),
-    ):
-        check = partial(_check, workload, name)
-        known[key] = Field(default, _one(_whole(check, optional=default is None)), check)
-    known["allocator"] = Field("pool", one_of("allocator", ALLOCATORS))
-    known["baseline"] = Field(AUTOMATIC, _one(_baseline))
-    return known
+        if option.values is None:
+            made[option_key(option.name)] = number(int(option.default), option.name, "workload_options")
+        else:
+            made[option_key(option.name)] = Field(str(option.default), partial(_word, option), within=within)
+    made["dtype"] = Field(workload.dtypes[0], one_of("dtype", workload.dtypes), within=within)
+    made["device"] = Field("CPU:0", lambda given: parse_device(given[-1]))
+    # All words, also those that mean nothing: the list of strategies shows them, and Run says so.
+    made["strategies"] = Field(
+        [WORDS[0]], lambda given: [word.strip() for part in given for word in part.split(",") if word.strip()],
+        within=within,
+    )  # fmt: skip
+    made["budget"] = Field(budget_s, _seconds, parse_budget)
+    made["memory_limit"] = number(None, "memory_limit_mib")
+    made["threads"] = number(None, "threads")
+    made["seed"] = number(0, "seed")
+    made["allocator"] = Field("pool", one_of("allocator", ALLOCATORS))
+    made["baseline"] = Field(
+        AUTOMATIC, lambda given: given[-1] if given[-1] == AUTOMATIC else strategies.parse(given[-1]).slug
+    )
+    return made
 
 
 def of_request(request: Request) -> Form:
-    """Return the form of a request that can be made here: its workload and its strategies are known."""
-    chosen = {option.name: option for option in workloads.get(request.workload).options if option.values is not None}
-    values: Form = {
-        "workload": request.workload,
-        "dtype": request.dtype,
-        "device": request.device,
+    """Return the form of a request that can be made here: its workload and its strategies are offered."""
+    words = {option.name for option in workloads.get(request.workload).options if option.values is not None}
+    options = {name: str(value) if name in words else value for name, value in request.workload_options.items()}
+    same = ("workload", "dtype", "device", "threads", "seed")
+    return {
+        **{key: getattr(request, key) for key in same},
         "strategies": list(request.strategies),
         "budget": float(request.budget_s),
         "memory_limit": request.memory_limit_mib,
-        "threads": request.threads,
-        "seed": request.seed,
         "allocator": request.allocator or "default",
         "baseline": AUTOMATIC,
+        **{size_key(name): value for name, value in request.size.items()},
+        **{option_key(name): value for name, value in options.items()},
     }
-    values |= {size_key(name): value for name, value in request.size.items()}
-    for name, value in request.workload_options.items():
-        values[option_key(name)] = str(value) if name in chosen else value
-    return values
+
+
+# --- readers ---------------------------------------------------------------------------------------------------------
 
 
 def text(given: Sequence[str]) -> str:
@@ -179,79 +173,43 @@ def text(given: Sequence[str]) -> str:
 def one_of(name: str, offered: Sequence[str]) -> Reader:
     """Return a reader of one of some words."""
 
-    def read_word(word: str) -> str:
-        if word not in offered:
-            raise ValueError(texts.INVALID_WORD.format(name=name, word=word, offered=", ".join(offered)))
-        return word
+    def read_word(given: Sequence[str]) -> str:
+        if given[-1] not in offered:
+            raise ValueError(f"{name}={given[-1]} is not valid: choose one of {', '.join(offered)}")
+        return given[-1]
 
-    return _one(read_word)
+    return read_word
 
 
 def whole(name: str) -> Reader:
     """Return a reader of whole numbers."""
 
     def refuse(value: Any) -> None:
-        raise ValueError(texts.INVALID_NUMBER.format(name=name, value=value))
+        raise ValueError(f"{name}={value} is not valid: a whole number is needed")
 
-    return _one(_whole(refuse))
-
-
-def _one(read_one: Callable[[str], Any]) -> Reader:
-    return lambda given: read_one(given[-1])
+    return _whole(refuse)
 
 
-def _whole(check: Callable[[Any], object], *, optional: bool = False) -> Callable[[str], int | None]:
+def _whole(check: Callable[[Any], object], *, optional: bool = False) -> Reader:
     """Return a reader of whole numbers, also of those that ``check`` refuses; with ``optional``, no text is None."""
 
-    def read_whole(text: str) -> int | None:
-        if optional and not text:
-            return None
-        if re.fullmatch(rf"\s*[+-]?\d{{1,{_MOST_DIGITS}}}\s*", text):
-            return int(text)
-        check(text)  # raises, as no rule takes it, and says what is valid
+    def read_whole(given: Sequence[str]) -> int | None:
+        if _WHOLE.fullmatch(given[-1]):
+            return int(given[-1])
+        if given[-1] or not optional:
+            check(given[-1])  # raises, as no rule takes it, and says what is valid
         return None
 
     return read_whole
 
 
-def _seconds(text: str) -> float:
+def _seconds(given: Sequence[str]) -> float:
     try:
-        seconds = float(text)
+        seconds = float(given[-1])
     except ValueError:
         seconds = math.nan
-    return seconds if math.isfinite(seconds) and abs(seconds) < 10**_MOST_DIGITS else parse_budget(text)
+    return seconds if abs(seconds) < 1e15 else parse_budget(given[-1])  # the rest, and NaN, is refused
 
 
-def _option(option: Option, within: tuple[str, ...]) -> Field:
-    def check(value: Any) -> None:
-        option.parse(str(value))
-
-    if option.values is None:
-        return Field(int(option.default), _one(_whole(check)), check, within)
-    return Field(str(option.default), _one(lambda text: str(option.parse(text))), within=within)
-
-
-def _words(given: Sequence[str]) -> list[str]:
-    """Return all words, also those that mean nothing: the list of strategies shows them, and Run says so."""
-    return [word.strip() for text in given for word in text.split(",") if word.strip()]
-
-
-def _dtype(workload: Workload, text: str) -> str:
-    if text not in workload.dtypes:
-        valid = ", ".join(workload.dtypes)
-        raise RequestError(texts.INVALID_DTYPE.format(dtype=text, workload=workload.slug, valid=valid))
-    return text
-
-
-def _baseline(text: str) -> str:
-    return text if text == AUTOMATIC else strategies.parse(text).slug
-
-
-def _check_size(workload: Workload, name: str, value: Any) -> None:
-    parse_size(workload, {name: value})
-
-
-def _check(workload: Workload, name: str, value: Any) -> None:
-    # At a size that fits any limit, whatever the other fields hold.
-    size = {parameter.name: parameter.least for parameter in workload.sizes}
-    parse({"workload": workload.slug, "size": size, "strategies": "all", name: value})
+def _word(option: Option, given: Sequence[str]) -> str:
+    return str(option.parse(given[-1]))

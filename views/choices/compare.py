@@ -21,7 +21,7 @@ from measure.run.request import (
     parse,
 )
 from measure.run.run import Run
-from views.choices import address, grid, texts
+from views.choices import address, grid
 from views.choices.address import AUTOMATIC, NONE, WORDS, Field, Form
 from views.choices.case import (
     choose_workload,
@@ -35,9 +35,6 @@ from views.choices.case import (
     workload_options,
 )
 from workloads.case import Case
-from workloads.spec import Workload
-
-_CHECKED = ("budget", "memory_limit", "threads", "seed")
 
 
 @dataclass(frozen=True)
@@ -61,10 +58,16 @@ def choose(devices: tuple[str, ...]) -> Choices:
     dtype, device, wrong_device = dtype_and_device(workload, devices)
     case = Case(workload, size, dtype, options, device)
     chosen, problem, advanced = strategies_and_advanced(case, known)
-    wrong += [*wrong_options, *wrong_device, *advanced["wrong"]]
-    if wrong:
-        return Choices(None, problem, baseline(advanced), wrong=tuple(wrong))
-    return _judge(case, chosen, problem, advanced)
+    base = baseline(advanced)
+    if wrong := [*wrong, *wrong_options, *wrong_device, *advanced["wrong"]]:
+        return Choices(None, problem, base, wrong=tuple(wrong))
+    try:
+        request = parse(raw_request(case, chosen, advanced))
+    except RequestError as error:
+        return Choices(None, str(error), base)
+    if refusal := admission.refusal(request) or problem:
+        return Choices(None, refusal, base)
+    return Choices(request, None, base, forecast.forecast_run(case, chosen, request.budget_s))
 
 
 def unasked(devices: tuple[str, ...]) -> Choices:
@@ -81,9 +84,9 @@ def of_run(run: Run) -> Form:
         return {}
     form = address.of_request(request.record())
     presets = grid.presets_of(case_of(request))
-    for word, preset in zip(WORDS, (texts.PRESET_DEFAULT, texts.PRESET_ALL), strict=True):
+    for word, preset in zip(WORDS, ("Default", "All"), strict=True):
         if set(presets[preset][1]) == set(request.strategies):
-            return {**form, "strategies": [word]}
+            form["strategies"] = [word]
     return form
 
 
@@ -94,52 +97,55 @@ def strategies_and_advanced(
     and the rarely changed choices by name, under ``wrong`` the names of those that are not valid."""
     # The list inside "Advanced" holds the chosen strategies, and the grid above it shows them: so it comes first.
     box = st.container(key="strategies_box", gap="small")
-    advanced, listed = _advanced(case.workload, known)
-    presets = grid.presets_of(case)
-    chosen, problem = grid.resolve(case, presets, listed)
-    with box:
-        grid.draw(case, presets, chosen)
-    return chosen, problem, advanced
-
-
-def _advanced(workload: Workload, known: Mapping[str, Field]) -> tuple[dict[str, Any], list[str]]:
-    """Draw and return the rarely changed choices, and the words of the list of strategies."""
-    everything = [strategy.slug for strategy in strategies.all_strategies(workload)]
-    with st.expander(texts.ADVANCED, icon=":material/tune:", key="advanced"):
+    everything = [strategy.slug for strategy in strategies.all_strategies(case.workload)]
+    with st.expander("Advanced", icon=":material/tune:", key="advanced"):
         words = current("strategies", [])
         listed = st.multiselect(
-            texts.LIST, list(dict.fromkeys((*WORDS, NONE, *everything, *words))), default=words,
-            key="strategies",
-            accept_new_options=True, select_all=False, help=texts.LIST_HELP,
+            "Strategies as a list", list(dict.fromkeys((*WORDS, NONE, *everything, *words))), default=words,
+            key="strategies", accept_new_options=True, select_all=False,
+            help="The grid above, as text. A strategy's own options can be typed: mapper.mode?option=value",
         )  # fmt: skip
         with st.grid(2, min_column_width=130, gap="small"):
-            budget = number(
-                texts.BUDGET, "budget", known["budget"], step=10.0, format="%g",
-                help=texts.BUDGET_HELP.format(most=MOST_BUDGET_S),
-            )  # fmt: skip
-            limit = number(
-                texts.MEMORY_LIMIT, "memory_limit", known["memory_limit"], step=256, placeholder=texts.NO_VALUE,
-                help=texts.MEMORY_LIMIT_HELP,
-            )  # fmt: skip
-            threads = number(
-                texts.THREADS, "threads", known["threads"], step=1, placeholder=texts.THREADS_EMPTY,
-                help=texts.THREADS_HELP.format(most=MOST_THREADS),
-            )  # fmt: skip
-            seed = number(texts.SEED, "seed", known["seed"], step=1, help=texts.SEED_HELP)
-        allocator = st.selectbox(
-            texts.ALLOCATOR, ALLOCATORS, index=place_of("allocator", ALLOCATORS), key="allocator",
-            help=texts.ALLOCATOR_HELP,
+            advanced = {
+                "budget_s": number(
+                    "Time budget (s)", "budget", known["budget"], step=10.0, format="%g",
+                    help=f"From 1 to {MOST_BUDGET_S:,.0f} s: the time from Run to the verdict. The more is left for "
+                    "timing, the smaller are the differences that are told.",
+                ),
+                "memory_limit_mib": number(
+                    "Memory limit (MiB)", "memory_limit", known["memory_limit"], step=256, placeholder="none",
+                    help="What needs more than this fails cleanly as out of memory.",
+                ),
+                "threads": number(
+                    "Threads", "threads", known["threads"], step=1, placeholder="TensorFlow's choice",
+                    help=f"Threads in each of TensorFlow's pools, from 1 to {MOST_THREADS:,}.",
+                ),
+                "seed": number(
+                    "Seed", "seed", known["seed"], step=1,
+                    help="The inputs are random numbers; the same seed makes the same ones.",
+                ),
+            }  # fmt: skip
+        advanced["allocator"] = st.selectbox(
+            "Allocator", ALLOCATORS, index=place_of("allocator", ALLOCATORS), key="allocator",
+            help="Where memory comes from while latencies are timed. A pool keeps what is freed in the process, as "
+            "TF_CPU_ALLOCATOR_USE_BFC=true does, so that no call pays for fresh pages. The default may give large "
+            "buffers back to the system at each call, depending on the CPU.",
         )  # fmt: skip
         # Chosen in a result, it may be a strategy that is no cell of this workload's grid.
         asked = current("baseline") or AUTOMATIC
         offered = list(dict.fromkeys((AUTOMATIC, *everything, asked)))
-        baseline = st.selectbox(
-            texts.BASELINE, offered, index=offered.index(asked), key="baseline", help=texts.BASELINE_HELP,
+        advanced["baseline"] = st.selectbox(
+            "Baseline", offered, index=offered.index(asked), key="baseline",
+            help="What others are compared with; auto: map_fn.graph, else loop.eager, else the slowest that is timed.",
         )  # fmt: skip
     # Outside of the folded part, where it would be missed.
-    wrong = [texts.FIELD_NAMES.get(key, key) for key in faults({key: known[key] for key in _CHECKED})]
-    advanced = {"budget_s": budget, "memory_limit_mib": limit, "threads": threads, "seed": seed, "allocator": allocator}
-    return {**advanced, "baseline": baseline, "wrong": wrong}, list(listed)
+    wrong = faults({key: known[key] for key in ("budget", "memory_limit", "threads", "seed")})
+    advanced["wrong"] = [{"budget": "time budget"}.get(key, key).replace("_", " ") for key in wrong]
+    presets = grid.presets_of(case)
+    chosen, problem = grid.resolve(case, presets, list(listed))
+    with box:
+        grid.draw(case, presets, chosen)
+    return chosen, problem, advanced
 
 
 def raw_request(case: Case, chosen: tuple[str, ...], advanced: dict[str, Any]) -> dict[str, Any]:
@@ -161,16 +167,3 @@ def raw_request(case: Case, chosen: tuple[str, ...], advanced: dict[str, Any]) -
 def baseline(advanced: dict[str, Any]) -> str | None:
     """Return the chosen baseline's slug; None for automatic."""
     return None if advanced["baseline"] == AUTOMATIC else advanced["baseline"]
-
-
-def _judge(case: Case, chosen: tuple[str, ...], problem: str | None, advanced: dict[str, Any]) -> Choices:
-    """Return the request that the choices make and the forecast of its needs, or why it cannot be measured here."""
-    base = baseline(advanced)
-    try:
-        request = parse(raw_request(case, chosen, advanced))
-    except RequestError as error:
-        return Choices(None, str(error), base)
-    refusal = admission.refusal(request) or problem
-    if refusal or not chosen:
-        return Choices(None, refusal or texts.NONE_CHOSEN, base)
-    return Choices(request, None, base, forecast.forecast_run(case, chosen, request.budget_s))

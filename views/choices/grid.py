@@ -3,30 +3,30 @@
 Mappers that the default selection has no strategy of stay folded away until one of them is chosen, or asked for.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import streamlit as st
 
 import strategies
 from measure.run import forecast
 from measure.run.request import RequestError, default_strategies, parse_strategies
-from strategies.spec import ELEMENT, MODES, Mapper
-from views.choices import texts
+from strategies.spec import ELEMENT, MODES
 from views.choices.address import NONE, WORDS
 from views.ui import look
 from views.ui.memo import Memo
 from workloads.case import Case
 from workloads.spec import Workload
 
-if TYPE_CHECKING:
-    from streamlit.elements.lib.grid_container import GridContainer
-
+NONE_CHOSEN = "Choose at least one strategy."
 _USUAL = ("loop.eager", "map_fn.graph", "vectorized_map.graph", "batched.graph")
 # Within this factor of the least forecast peak a strategy counts as a memory saver; and so do the best few at any rate,
 # one alone would be no comparison.
 _THRIFTY, _FEWEST_SAVERS = 1.1, 3
+_MODES = {
+    "eager": "Eager: Python runs op after op, each with its own dispatch. Nothing is compiled.",
+    "graph": "Graph: inside a tf.function. Traced at the first call; then the runtime runs all ops without Python.",
+    "xla": "XLA: a tf.function with jit_compile=True. Compiled at the first call, with ops fused where that can be.",
+}
 _memo = Memo(__name__)
 # Name → (words for the list of strategies, slugs that they stand for).
 Presets = dict[str, tuple[list[str], tuple[str, ...]]]
@@ -34,22 +34,19 @@ Presets = dict[str, tuple[list[str], tuple[str, ...]]]
 
 def resolve(case: Case, presets: Presets, words: list[str]) -> tuple[tuple[str, ...], str | None]:
     """Return the chosen slugs, and what is wrong with the list."""
-    words = [word for word in words if word != NONE] if len(words) > 1 else words
     if words == [NONE]:
-        return (), texts.NONE_CHOSEN
-    good: list[str] = []
+        return (), NONE_CHOSEN
+    chosen: list[str] = []
     problems = []
-    for word in words or [WORDS[0]]:
-        if word == WORDS[0]:
-            good += presets[texts.PRESET_DEFAULT][1]
-            if not presets[texts.PRESET_DEFAULT][1]:
-                problems.append(texts.NO_DEFAULT)
-            continue
+    for word in [word for word in words if word != NONE] or [WORDS[0]]:
         try:
-            good += parse_strategies(case, [word])
+            default = presets["Default"][1]
+            if word == WORDS[0] and not default:
+                raise RequestError("at this size no strategy is forecast to finish in reasonable time: make it smaller")
+            chosen += default if word == WORDS[0] else parse_strategies(case, [word])
         except RequestError as error:
             problems.append(look.sentence(str(error)))
-    return tuple(dict.fromkeys(good)), " ".join(problems) or None
+    return tuple(dict.fromkeys(chosen)), " ".join(problems) or None
 
 
 def usual(workload: Workload) -> list[str]:
@@ -72,130 +69,94 @@ def _presets_of(case: Case) -> Presets:
     least = min(estimate.peak_bytes for estimate in forecasts.values())
     default = tuple(default_strategies(case))
     thriftiest = sorted(default, key=lambda slug: (forecasts[slug].peak_bytes, forecasts[slug].latency_s))
-    savers = tuple(
-        slug
-        for slug in default
-        if forecasts[slug].peak_bytes <= _THRIFTY * least or slug in thriftiest[:_FEWEST_SAVERS]
-    )
+    thriftiest = thriftiest[:_FEWEST_SAVERS]
+    savers = [slug for slug in default if forecasts[slug].peak_bytes <= _THRIFTY * least or slug in thriftiest]
     return {
-        texts.PRESET_DEFAULT: ([WORDS[0]], default),
-        texts.PRESET_USUAL: (usual(case.workload), tuple(usual(case.workload))),
-        texts.PRESET_GRAPH: (
-            ["graph"],
-            tuple(strategy.slug for strategy in offered if strategy.mode == "graph"),
-        ),
-        texts.PRESET_SAVERS: (list(savers), savers),
-        texts.PRESET_ALL: (["all"], everything),
+        "Default": ([WORDS[0]], default),
+        "The usual four": (usual(case.workload), tuple(usual(case.workload))),
+        "Everything in graph mode": (["graph"], tuple(one.slug for one in offered if one.mode == "graph")),
+        "Memory savers": (savers, tuple(savers)),
+        "All": (["all"], everything),
     }
 
 
-def _choose(words: Iterable[str]) -> None:
-    st.session_state["strategies"] = list(words) or [NONE]
-
-
-def _toggle(chosen: tuple[str, ...], group: tuple[str, ...], everything: tuple[str, ...]) -> None:
-    """Choose all of the group, or, where all are chosen already, none of it."""
-    left = [slug for slug in chosen if slug not in group]
-    wanted = left if set(group) <= set(chosen) else [*left, *group]
-    _choose(sorted(wanted, key=lambda slug: everything.index(slug) if slug in everything else len(everything)))
-
-
-def _use_preset(presets: Presets) -> None:
-    picked = st.session_state["strategy_preset"]
-    if picked:
-        _choose(presets[picked][0])
-
-
 def draw(case: Case, presets: Presets, chosen: tuple[str, ...]) -> None:
-    offered = [mapper for mapper in strategies.mappers() if strategies.offered(mapper, case.workload)]
+    """Draw the presets and the grid, in which what is chosen is ticked; a click sets the list of strategies."""
     by_slug = {strategy.slug: strategy for strategy in strategies.all_strategies(case.workload)}
-    everything = tuple(by_slug)
+    order = {slug: place for place, slug in enumerate(by_slug)}
+
+    def choose(words: Iterable[str]) -> None:
+        st.session_state["strategies"] = list(words) or [NONE]
+
+    def toggle(*group: str) -> None:
+        """Choose all of the group, or, where all are chosen already, none of it."""
+        others = {*chosen} - {*group}
+        wanted = others if {*group} <= {*chosen} else {*chosen, *group}
+        choose(sorted(wanted, key=lambda slug: (order.get(slug, len(order)), slug)))
+
+    def use_preset() -> None:
+        if picked := st.session_state["strategy_preset"]:
+            choose(presets[picked][0])
+
     same = [name for name, (_, slugs) in presets.items() if set(slugs) == set(chosen)]
     st.session_state["strategy_preset"] = same[0] if same else None
     st.pills(
-        texts.STRATEGIES, list(presets), key="strategy_preset", on_change=_use_preset, args=(presets,),
-        help=texts.STRATEGIES_HELP,
+        "Strategies", list(presets), key="strategy_preset", on_change=use_preset,
+        help="How the function is mapped (rows), and how that runs (columns). The name of a row or a column chooses "
+        "all of it.",
     )  # fmt: skip
+
+    def draw_row(label: str, about: str, key: tuple[str, ...], modes: dict[str, str]) -> None:
+        with grid.cell(column_span=len(MODES)):
+            st.button(
+                label, key=look.key("row", *key), type="tertiary", on_click=toggle, args=list(modes.values()),
+                help=look.plain(about), wrap=False,
+            )  # fmt: skip
+        for mode in MODES:
+            if mode not in modes:
+                grid.cell()
+                continue
+            cell = look.key("cell", *key, mode)
+            st.session_state[cell] = modes[mode] in chosen
+            st.checkbox(modes[mode], key=cell, on_change=toggle, args=[modes[mode]], label_visibility="collapsed")
+
+    # The mapper's name or its element's, the hint on it, its key, and its strategy in each of its modes.
+    rows: dict[bool, list[tuple[str, str, tuple[str, ...], dict[str, str]]]] = {True: [], False: []}
+    for mapper in strategies.mappers():
+        offered = strategies.of_mapper(mapper, case.workload) if strategies.offered(mapper, case.workload) else []
+        for element in dict.fromkeys(strategy.element for strategy in offered):
+            modes = {strategy.mode: strategy.slug for strategy in offered if strategy.element == element}
+            group = rows[bool(mapper.default_modes)]
+            if element is None:
+                group.append((mapper.slug, mapper.summary, (mapper.slug,), modes))
+            else:
+                about = f"{mapper.slug} of the element function as {element} writes it"
+                group.append((f"↳ {element}", about, (mapper.slug, ELEMENT, element), modes))
     with st.grid(
         2 * len(MODES), min_column_width=40, wrap=False, gap=None, vertical_alignment="center", key="strategies_grid"
     ) as grid:
         with grid.cell(column_span=len(MODES)):
-            st.caption(texts.CHOSEN.format(count=len(chosen)))
+            st.caption(f"{len(chosen)} chosen")
         for mode in MODES:
-            group = tuple(slug for slug, strategy in by_slug.items() if strategy.mode == mode)
             st.button(
                 f"{look.glyph(mode)} {mode}", key=look.key("column", mode), type="tertiary", width="stretch",
-                on_click=_toggle, args=(chosen, group, everything), wrap=False,
+                on_click=toggle, args=[slug for slug, strategy in by_slug.items() if strategy.mode == mode],
+                wrap=False, help=_MODES[mode],
             )  # fmt: skip
-        for row in _rows([mapper for mapper in offered if mapper.default_modes], case.workload):
-            _draw_row(grid, row, chosen, everything)
-        more = [mapper for mapper in offered if not mapper.default_modes]
-        rows = _rows(more, case.workload)
-        if more and _unfolded(grid, len(more), [slug for row in rows for slug in row.by_mode.values()], chosen):
-            for row in rows:
-                _draw_row(grid, row, chosen, everything)
-    typed = [slug for slug in chosen if slug not in everything]
-    if typed:
-        st.caption(texts.TYPED.format(strategies=look.plain(", ".join(typed))))
-
-
-@dataclass(frozen=True)
-class _Row:
-    """A mapper of one of the workload's element functions: what it is called, and its strategy in each of its modes."""
-
-    label: str
-    help: str
-    key: tuple[str, ...]
-    by_mode: Mapping[str, str]
-
-
-def _rows(mappers: Iterable[Mapper], workload: Workload) -> list[_Row]:
-    rows = []
-    for mapper in mappers:
-        offered = strategies.of_mapper(mapper, workload)
-        for element in dict.fromkeys(strategy.element for strategy in offered):
-            by_mode = {strategy.mode: strategy.slug for strategy in offered if strategy.element == element}
-            if element is None:
-                rows.append(_Row(mapper.slug, mapper.summary, (mapper.slug,), by_mode))
-            else:
-                words = texts.OTHER_ELEMENT.format(mapper=mapper.slug, element=element)
-                rows.append(_Row(f"↳ {element}", words, (mapper.slug, ELEMENT, element), by_mode))
-    return rows
-
-
-def _draw_row(grid: "GridContainer", row: _Row, chosen: tuple[str, ...], everything: tuple[str, ...]) -> None:
-    with grid.cell(column_span=len(MODES)):
-        st.button(
-            row.label, key=look.key("row", *row.key), type="tertiary", on_click=_toggle,
-            args=(chosen, tuple(row.by_mode.values()), everything), help=look.plain(row.help), wrap=False,
-        )  # fmt: skip
-    for mode in MODES:
-        if mode not in row.by_mode:
-            grid.cell()
-            continue
-        slug, key = row.by_mode[mode], look.key("cell", *row.key, mode)
-        st.session_state[key] = slug in chosen
-        st.checkbox(slug, key=key, on_change=_toggle, args=(chosen, (slug,), everything), label_visibility="collapsed")
-
-
-def _unfolded(grid: "GridContainer", mappers: int, slugs: Iterable[str], chosen: tuple[str, ...]) -> bool:
-    """Draw the button that unfolds the further mappers, of which there are so many. Return True if they are shown: as
-    was asked for last, or because the first of their cells was chosen."""
-    count = len({*slugs} & {*chosen})
-    if count and not st.session_state.get("more_chosen"):
-        st.session_state["more_shown"] = True
-    st.session_state["more_chosen"] = count
-    shown = bool(st.session_state.get("more_shown"))
-    words = texts.FURTHER.format(count=mappers) if mappers > 1 else texts.ONE_FURTHER
-    if count and not shown:
-        words += f", {texts.CHOSEN.format(count=count)}"
-    with grid.cell(column_span=2 * len(MODES)):
-        st.button(
-            f"{'▾' if shown else '▸'} {words}", key="more", type="tertiary", on_click=_fold, args=(not shown,),
-            wrap=False, help=texts.FURTHER_HELP,
-        )  # fmt: skip
-    return shown
-
-
-def _fold(shown: bool) -> None:
-    st.session_state["more_shown"] = shown
+        for row in rows[True]:
+            draw_row(*row)
+        further = {slug for *_, modes in rows[False] for slug in modes.values()}
+        shown = is_used = bool(further & {*chosen})
+        if further and not is_used:  # what is chosen is not folded away
+            shown = st.session_state.get("more_shown", False)
+            count = len({key[0] for _, _, key, _ in rows[False]})
+            with grid.cell(column_span=2 * len(MODES)):
+                st.button(
+                    f"{'▾' if shown else '▸'} {count} more mapper{'s' * (count > 1)}", key="more", type="tertiary",
+                    on_click=st.session_state.update, args=[{"more_shown": not shown}], wrap=False,
+                    help="«Default» leaves these out, «All» takes them.",
+                )  # fmt: skip
+        for row in rows[False] if shown else []:
+            draw_row(*row)
+    if typed := [slug for slug in chosen if slug not in by_slug]:
+        st.caption(f"and, from the list under Advanced: {look.plain(', '.join(typed))}")

@@ -1,9 +1,8 @@
 """The sizes and options that can be swept, and the ranges and strategies to start from: by forecast all of it can be
 measured. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from msgspec import structs
 
@@ -43,6 +42,11 @@ class Range:
     last: int
     points: int
 
+    @property
+    def fields(self) -> tuple[str, str, int]:
+        """The values of its fields on the form."""
+        return str(self.first), str(self.last), self.points
+
 
 def sweepable(workload: Workload) -> dict[str, Bounds]:
     """Return everything that can be swept for a workload, sizes first."""
@@ -52,14 +56,11 @@ def sweepable(workload: Workload) -> dict[str, Bounds]:
     }
     batch = workload.default_size()["batch"]
     for mapper in strategies.mappers():
-        if not strategies.offered(mapper, workload):
-            continue
-        for option in mapper.options:
+        for option in mapper.options if strategies.offered(mapper, workload) else ():
             if option.values is None and option.name not in by_name:
                 least, most = option.least or 0, 2**31 - 1 if option.most is None else option.most
                 # One that is left to the mapper may be as large as the batch.
-                reach = _TIMES_DEFAULT * int(option.default) or batch
-                by_name[option.name] = Bounds("option", least, most, reach)
+                by_name[option.name] = Bounds("option", least, most, _TIMES_DEFAULT * int(option.default) or batch)
     return by_name
 
 
@@ -80,7 +81,7 @@ def having(workload: Workload, option: str) -> list[str]:
         for mapper in strategies.mappers()
         if strategies.offered(mapper, workload)
         and mapper.default_modes
-        and any(known.name == option for known in mapper.options)
+        and option in [offered.name for offered in mapper.options]
     ]
 
 
@@ -91,12 +92,20 @@ def start(workload: Workload, names: Sequence[str]) -> dict[str, Range]:
 
 
 def _start(workload: Workload, names: Sequence[str]) -> dict[str, Range]:
-    known = sweepable(workload)
-    ranges: dict[str, Range] = {}
+    bounds, ranges = sweepable(workload), dict[str, Range]()
     for shares, points in _narrower(len(names)):
-        ranges = {name: _range(known[name], share, points) for name, share in zip(names, shares, strict=True)}
-        request = _request(workload, known, ranges)
-        if request is not None and fits(request):
+        axes = []
+        for name, share in zip(names, shares, strict=True):
+            of = bounds[name]
+            first = max(1, of.least)
+            ranges[name] = Range(first, min(of.most, max(first + 1, round(share * of.reach))), points)
+            axes.append({"kind": of.kind, "name": name, "range": f"{first}:{ranges[name].last}", "points": points})
+        try:
+            asked = {"workload": workload.slug, "strategies": words(workload, names), "axes": axes}
+            request = parse_sweep(asked)
+        except RequestError:
+            continue
+        if fits(request):
             return {axis.name: replace(ranges[axis.name], points=points_of(axis) or points) for axis in request.axes}
     return ranges
 
@@ -113,22 +122,6 @@ def _narrower(axes: int) -> Iterator[tuple[list[float], int]]:
         if points > _FEWEST_POINTS[axes]:
             points -= 1
             yield shares, points
-
-
-def _range(bounds: Bounds, share: float, points: int) -> Range:
-    first = max(1, bounds.least)
-    return Range(first, min(bounds.most, max(first + 1, round(share * bounds.reach))), points)
-
-
-def _request(workload: Workload, known: Mapping[str, Bounds], ranges: Mapping[str, Range]) -> SweepRequest | None:
-    axes: list[dict[str, Any]] = [
-        {"kind": known[name].kind, "name": name, "range": f"{each.first}:{each.last}", "points": each.points}
-        for name, each in ranges.items()
-    ]
-    try:
-        return parse_sweep({"workload": workload.slug, "strategies": words(workload, list(ranges)), "axes": axes})
-    except RequestError:
-        return None
 
 
 def fits(request: SweepRequest) -> bool:

@@ -1,24 +1,22 @@
 """The Claims page: what is said about mapping, and what is true on this machine."""
 
 import functools
-import html
 from pathlib import Path
 
 import streamlit as st
 
-from measure import admission, client
+from measure import client
 from measure.claims import known, verdicts
-from measure.claims.tries import chosen, seconds_of
-from measure.machine import environment
+from measure.claims.tries import chosen
 from measure.run.encoding import decode
 from measure.run.place import StoreError
 from measure.run.request import RequestError
 from measure.run.run import Run
 from measure.store.store import Snapshot
-from views.pages import newest, opening, texts
+from views.pages import newest, opening
 from views.result import actions, claims, heading, progress
 from views.result.claims import Tried
-from views.ui import guard, look, session, times
+from views.ui import guard, look, session
 from workloads import places
 
 _EXAMPLE = Path(__file__).parent.with_name("example_claims.json")
@@ -35,72 +33,57 @@ def _example() -> Run:
     return decode(_EXAMPLE.read_bytes())
 
 
-def draw() -> None:
+def _draw() -> None:
     """Draw the run that the address names, or the newest verdict on every claim; one claim where it names one."""
-    with guard.calm(texts.PAGE):
-        run_id = st.query_params.get("run")
-        snapshot, problem = opening.find(run_id) if run_id else (None, "")
-        if snapshot is not None and snapshot.run.kind != "claims":
-            opening.anew()
-            st.switch_page(f"views/pages/{snapshot.run.kind}.py", query_params={"run": snapshot.run.id})
-        st.html(look.style(()) + _STYLE)
-        if refusal := st.session_state.pop("refusal", None):
-            st.warning(look.plain(look.sentence(refusal)), icon=":material/block:")
-        if problem:
-            st.warning(look.plain(problem), icon=":material/link_off:")
-        elif snapshot is None:
-            _overview()
-        else:
-            _run(snapshot)
+    run_id = st.query_params.get("run")
+    snapshot, problem = opening.find(run_id) if run_id else (None, "")
+    if snapshot is not None and snapshot.run.kind != "claims":
+        opening.anew()
+        st.switch_page(f"views/pages/{snapshot.run.kind}.py", query_params={"run": snapshot.run.id})
+    st.html(look.style(()) + _STYLE)
+    if refusal := st.session_state.pop("refusal", None):
+        st.warning(look.plain(look.sentence(refusal)), icon=":material/block:")
+    if problem:
+        st.warning(look.plain(problem), icon=":material/link_off:")
+    elif snapshot is None:
+        _overview()
+    else:
+        _run(snapshot)
 
 
 def _overview() -> None:
     """Draw the newest verdicts, and those that come with Mapbench where there are none."""
-    st.markdown(texts.VIEWER if places.viewer() else texts.CLAIMS_LEAD)
+    everything, try_ = known.all_claims(), None if places.viewer() else _try
+    st.markdown(
+        "**What is said about mapping in TensorFlow.** This server shows verdicts and measures none."
+        if try_ is None
+        else "**What is said about mapping in TensorFlow, tried on this machine.** A verdict is computed from figures "
+        "that were measured here; the evidence of each is one click away."
+    )
     if going_on := progress.others():
         st.caption(f":material/hourglass_top: {look.plain(going_on)}")
     try:
         runs = newest.on_each()
     except StoreError as error:
-        st.warning(look.plain(texts.STORE_FAILED.format(reason=error)), icon=":material/database_off:")
+        st.warning(look.plain(f"The store of runs cannot be used: {error}."), icon=":material/database_off:")
         runs = {}
-    if runs:
-        tried = [claims.judged(claim, runs.get(claim.id)) for claim in known.all_claims()]
-    else:
-        tried = [claims.judged(claim, _example()) for claim in known.all_claims()]
-        _about_example(_example())
-    if _one(tried, imported=places.viewer() and bool(runs)):
+    tried = [claims.judged(claim, runs.get(claim.id) if runs else _example()) for claim in everything]
+    if not runs:
+        anew = " Try the claims here." if try_ else ""
+        st.markdown(f"**An example, measured before.** {actions.origin(_example())}.{anew}")
+    if _one(tried, imported=try_ is None and bool(runs)):
         return
-    if not places.viewer():
-        refusal = admission.refusal(known.all_claims())
-        time = look.duration(seconds_of(known.all_claims()))
-        st.button(
-            texts.TRY_ALL.format(count=len(tried), time=time), key="try_all", type="primary",
-            icon=":material/play_arrow:", on_click=_try, args=((),), disabled=refusal is not None,
-        )  # fmt: skip
-        if refusal:
-            st.caption(look.plain(refusal))
-    claims.draw_list(tried, try_=None if places.viewer() else _try, open_=_open)
-
-
-def _about_example(run: Run) -> None:
-    about = texts.CLAIMS_EXAMPLE.format(
-        machine=html.escape(environment.machine(run.environment)),
-        version=html.escape(str(run.environment.get("tensorflow", ""))),
-        date=html.escape(run.created[:10]),
-    )
-    if not places.viewer():
-        about += f" {texts.CLAIMS_EXAMPLE_TRY}"
-    st.html(f'<div style="opacity:.85"><b>{texts.EXAMPLE}</b> {about}</div>')
+    if refusal := claims.button(f"Try all {len(tried)}", everything, "try_all", try_, "primary"):
+        st.caption(look.plain(refusal))
+    claims.draw_list(tried, try_=try_, open_=_open)
 
 
 def _run(snapshot: Snapshot) -> None:
     run, finished = snapshot.run, snapshot.state == "finished"
-    ids = run.claims or []
-    tried = [claims.judged(claim, run) for claim in known.all_claims() if claim.id in ids]
+    tried = [claims.judged(claim, run) for claim in known.all_claims() if claim.id in (run.claims or [])]
     if _one(tried, imported=snapshot.imported):
         return
-    st.button(texts.ALL_CLAIMS, key="claims_all", type="tertiary", icon=":material/arrow_back:", on_click=_leave)
+    st.button("All claims", key="claims_all", type="tertiary", icon=":material/arrow_back:", on_click=_leave)
     if not finished:
         progress.watch(snapshot)
     actions.draw(snapshot)
@@ -110,7 +93,8 @@ def _run(snapshot: Snapshot) -> None:
             st.caption(look.plain(look.sentence(run.stop_reason)))
     heading.draw_doubts(heading.doubts(run))
     if gone := verdicts.gone(run):
-        st.caption(texts.GONE_CLAIMS.format(claims=look.plain(", ".join(gone))))
+        names = look.plain(", ".join(gone))
+        st.caption(f":material/info: This run holds claims that are no longer tried: {names}.")
     claims.draw_list(tried, try_=_try if finished and not places.viewer() else None, open_=_open)
 
 
@@ -120,18 +104,13 @@ def _one(tried: list[Tried], *, imported: bool) -> bool:
     if item is None:
         return False
     with st.container(horizontal=True, gap="small"):
-        st.button(texts.BACK_TO_CLAIMS, key="claims_back", type="tertiary", icon=":material/arrow_back:",
-                  on_click=_close)  # fmt: skip
-        if not places.viewer():
-            words = texts.TRY_ONE if item.verdict is None else texts.TRY_ONE_AGAIN
-            st.button(words.format(time=look.duration(seconds_of([item.claim]))), key="try_this", type="tertiary",
-                      icon=":material/play_arrow:", on_click=_try, args=((item.claim.id,),))  # fmt: skip
+        st.button("Back to the claims", key="claims_back", type="tertiary", icon=":material/arrow_back:",
+                  on_click=_open)  # fmt: skip
+        label = "Try it here" if item.verdict is None else "Try it again here"
+        claims.button(label, [item.claim], "try_this", None if places.viewer() else _try)
     if item.run is not None:
-        machine, day = environment.machine(item.run.environment), times.local(item.run.created)
-        version = item.run.environment.get("tensorflow")
-        with_ = f", {texts.WITH_VERSION.format(version=version)}" if version else ""
-        st.caption(look.plain(texts.TRIED_ON.format(machine=machine, version=with_, date=day)))
-    claims.draw_claim(item, len(item.run.evidence or []) if item.run else 0, imported=imported)
+        st.caption(actions.origin(item.run))
+    claims.draw_claim(item, imported=imported)
     return True
 
 
@@ -141,21 +120,22 @@ def _try(ids: tuple[str, ...]) -> None:
     except RequestError as error:
         st.session_state["refusal"] = str(error)
         return
-    _close()
+    _open()
     actions.show(run_id)
 
 
-def _open(claim_id: str) -> None:
-    st.query_params["claim"] = claim_id
-
-
-def _close() -> None:
-    st.query_params.pop("claim", None)
+def _open(claim_id: str | None = None) -> None:
+    """Show a claim with its evidence, or all of them again."""
+    if claim_id is None:
+        st.query_params.pop("claim", None)
+    else:
+        st.query_params["claim"] = claim_id
 
 
 def _leave() -> None:
-    _close()
     st.query_params.pop("run", None)
+    _open()
 
 
-draw()
+with guard.calm("the page"):
+    _draw()

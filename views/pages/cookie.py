@@ -17,19 +17,18 @@ class Cookie:
     """Gives a token to each browser that asks for a page and has none."""
 
     def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+        self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not places.hosted():
-            await self.app(scope, receive, send)
+        connection = HTTPConnection(scope) if scope["type"] == "http" and places.hosted() else None
+        if connection is None or session.is_token(connection.cookies.get(session.COOKIE, "")):
+            await self._app(scope, receive, send)
             return
-        connection = HTTPConnection(scope)
-        known = session.is_token(connection.cookies.get(session.COOKIE, ""))
-        forwarded = connection.headers.get("x-forwarded-proto", "")
-        secure = "; Secure" if "https" in (connection.url.scheme, forwarded) else ""
+        schemes = (connection.url.scheme, connection.headers.get("x-forwarded-proto", ""))
+        secure = "; Secure" if "https" in schemes else ""
 
         async def with_cookie(message: Message) -> None:
-            if message["type"] == "http.response.start" and not known:
+            if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if headers.get("content-type", "").startswith("text/html"):
                     headers.append(
@@ -39,4 +38,4 @@ class Cookie:
                     )
             await send(message)
 
-        await self.app(scope, receive, with_cookie)
+        await self._app(scope, receive, with_cookie)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Literal, Protocol, TypeVar
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 import strategies
 from measure import client, hosting
@@ -18,12 +17,20 @@ from measure.run.sweep_request import SweepRequest
 from measure.store.store import Snapshot
 from views.choices import address, summary
 from views.choices.address import Fields, Form
-from views.pages import opening, texts, trust
+from views.pages import opening, trust
 from views.pages.opening import Opened
 from views.result import actions, progress
 from views.ui import guard, layout, look
 from workloads import places
 
+VIEWER = (
+    "This server shows runs and measures none. On a machine of your own, `pip install -r requirements.txt` and "
+    "`streamlit run app.py` in Mapbench's folder measure; a run that is exported here and imported there can be "
+    "measured again."
+)
+_PURPOSE = (
+    "You map a function over the first axis of a tensor: which way is fastest here, at which memory, and is it right?"
+)
 _HOST_POLL_S = 1.0
 _UNFOLDED = "unfolded"
 # The run that was asked for, until it is shown.
@@ -62,7 +69,7 @@ def draw(
     process is starting; ``of_run`` returns the choices of a run; ``needs`` returns the forecast of a request as
     Markdown; ``body`` draws the run, or the first visitor's page.
     """
-    with guard.calm(texts.PAGE):
+    with guard.calm("the page"):
         if (asked := st.session_state.pop(_ASKED, None)) is not None:
             actions.show(asked)
         opened = opening.read(kind, fields, of_run)
@@ -70,46 +77,42 @@ def draw(
         if run is not None and run.kind != kind:
             opening.anew()
             st.switch_page(f"views/pages/{run.kind}.py", query_params={"run": run.id})
-        st.html(look.style(mapper.slug for mapper in strategies.mappers()))
         folded = places.viewer() or (run is not None and st.session_state.get(_UNFOLDED) != run.id)
-        st.html(layout.style(folded=folded))
-        _notices(opened)
-        bar, form, result = _slots(run, folded=folded)
-        with form, guard.calm(texts.CHOICES):
+        st.html(look.style(mapper.slug for mapper in strategies.mappers()) + layout.style(folded=folded))
+        with st.container(key="notices"):
+            for notice in filter(None, (*st.session_state.get("notices", ()), opened.problem)):
+                st.warning(look.plain(notice), icon=":material/link_off:")
+        if run is None:
+            with st.container(key="purpose"):
+                st.markdown(_PURPOSE)
+        # Folded, both are one place, in which the line of choices stays in sight.
+        left, right = [st.container()] * 2 if folded else st.columns([0.34, 0.66], gap="large")
+        # Run comes first for the keyboard, and stands below the choices.
+        bar = left.container(key="run_bar", gap="xsmall" if folded else "small")
+        if run is not None and not folded:
+            left.button("▾ Fold the choices", key="fold", type="tertiary", on_click=_unfold, args=(None,))
+        with left.container(key="form"), guard.calm("the choices"):
             chosen = choose(client.shared().host().devices)
+        result = right.container(key="result")
         pressed = False
         if places.viewer():
-            result.caption(f":material/visibility: {texts.VIEWER}")
+            result.caption(f":material/visibility: {VIEWER}")
         else:
             with bar:
                 pressed = _run_bar(chosen, needs(chosen), run if folded else None)
         if pressed and chosen.request is not None:
             # Of the choices as they are now: who is quick changes one and presses Run before the page is drawn anew.
             st.session_state[_ASKED] = actions.queue(chosen.request)
-        others = _other_choices(opened, chosen, fields)
-        with result:
-            _result(opened, chosen, others, body)
+        # Slots of their own: what comes and goes in one does not move what is drawn in the other.
+        state, place = result.container(key="state"), result.container(key="body")
+        if not opened.problem:
+            with state:
+                _state(opened, chosen, fields)
+            with place:
+                body(opened.snapshot, chosen)
         opening.write(kind, opened, fields)
         if pressed:
             st.rerun()  # only now, since widgets that were not drawn are forgotten
-
-
-def _notices(opened: Opened) -> None:
-    with st.container(key="notices"):
-        for notice in filter(None, (*st.session_state.get("notices", ()), opened.problem)):
-            st.warning(look.plain(notice), icon=":material/link_off:")
-
-
-def _slots(run: Run | None, *, folded: bool) -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]:
-    """Return the places of Run, of the choices and of the result."""
-    if folded:
-        return st.container(key="run_bar", gap="xsmall"), st.container(key="form"), st.container(key="result")
-    left, right = st.columns([0.34, 0.66], gap="large")
-    with left:
-        if run is not None:
-            st.button(texts.FOLD, key="fold", type="tertiary", on_click=_unfold, args=(None,))
-        form = st.container(key="form")
-        return st.container(key="run_bar", gap="small"), form, right.container(key="result")
 
 
 def _unfold(run_id: str | None) -> None:
@@ -119,12 +122,12 @@ def _unfold(run_id: str | None) -> None:
 def _run_bar(chosen: Choices, needs: str, folded_for: Run | None) -> bool:
     """Draw what is always in sight: the button with the forecast, or why the choices cannot be run; and, where they are
     folded above a run, the choices in one line. True if the button was pressed."""
-    cannot = chosen.refusal or _beyond(chosen.request)
-    refusal = st.session_state.pop("refusal", None) or cannot
-    if refusal:
+    # What is more than this server allows is to be said before Run is pressed.
+    cannot = chosen.refusal or (beyond(chosen.request, hosting.limits()) if chosen.request else None)
+    if refusal := st.session_state.pop("refusal", None) or cannot:
         st.warning(look.plain(look.sentence(refusal)), icon=":material/block:")
     if chosen.wrong:
-        st.caption(texts.RUN_WAITS.format(choices=look.plain(" and ".join(chosen.wrong))))
+        st.caption(f":material/block: Run waits for a valid {look.plain(' and '.join(chosen.wrong))}.")
     elif needs and folded_for is None:
         st.caption(needs)
     with st.container(
@@ -132,11 +135,9 @@ def _run_bar(chosen: Choices, needs: str, folded_for: Run | None) -> bool:
     ):
         if folded_for is not None:
             line = summary.line(chosen.request) if chosen.request else str(st.session_state["workload"])
-            st.button(
-                f"▸ {look.plain(line)}", key="fold", type="tertiary", on_click=_unfold, args=(folded_for.id,)
-            )  # fmt: skip
+            st.button(f"▸ {look.plain(line)}", key="fold", type="tertiary", on_click=_unfold, args=(folded_for.id,))
         pressed = st.button(
-            texts.RUN, type="primary", key="run", icon=":material/play_arrow:", shortcut="Ctrl+Enter",
+            "Run", type="primary", key="run", icon=":material/play_arrow:", shortcut="Ctrl+Enter",
             disabled=chosen.request is None or cannot is not None, width="content" if folded_for else "stretch",
         )  # fmt: skip
     if client.shared().host().state != "ready":
@@ -144,20 +145,43 @@ def _run_bar(chosen: Choices, needs: str, folded_for: Run | None) -> bool:
     return pressed and cannot is None
 
 
-def _beyond(request: Request | SweepRequest | None) -> str | None:
-    """Return why a request is more than this server allows, which is to be known before Run is pressed."""
-    return None if request is None else beyond(request, hosting.limits())
-
-
 def _host() -> None:
-    """Show the measuring process while it is not ready; the page runs again when it is, and knows its devices."""
+    """Show the measuring process while it is not ready; the page runs again when it is, and has its devices."""
     host = client.shared().host()
     if host.state == "ready":
         st.rerun()
     elif host.state == "failed":
-        st.error(texts.HOST_FAILED.format(reason=look.plain(host.message)), icon=":material/error:")
+        st.error(f"Nothing can be measured now: {look.plain(host.message)}", icon=":material/error:")
     else:
-        st.caption(f":material/hourglass_top: {look.plain(host.message or texts.HOST_STARTS)}")
+        st.caption(f":material/hourglass_top: {look.plain(host.message or 'TensorFlow is being loaded')}")
+
+
+def _state(opened: Opened, chosen: Choices, fields: Fields) -> None:
+    """Draw how the run stands, and where it is one of other choices than those on the form."""
+    snapshot = opened.snapshot
+    if snapshot is None:
+        if going_on := progress.others():
+            st.caption(f":material/hourglass_top: {look.plain(going_on)}")
+        return
+    if not places.viewer():
+        is_strange = trust.draw(snapshot.run)
+        if not opened.own and not is_strange:
+            st.caption(
+                ":material/info: This run's workload or strategies are not known here, so the choices are other ones."
+            )
+        if others := _other_choices(opened, chosen, fields):
+            st.html(layout.GREY)
+            with st.container(key="agreement", border=True, horizontal=True, vertical_alignment="center", gap="small"):
+                words = look.plain(", ".join(others))
+                st.markdown(
+                    f":material/info: **These are results of other choices**: {words}. Run measures the new ones.",
+                    width="stretch",
+                )
+                own = {key: value for key, value in opened.own.items() if key != "baseline"}
+                st.button("Take the choices of this result", key="take", on_click=opening.choose, args=(own,))
+    if snapshot.state != "finished":
+        progress.watch(snapshot)
+    actions.draw(snapshot)
 
 
 def _other_choices(opened: Opened, chosen: Choices, fields: Fields) -> list[str]:
@@ -168,45 +192,8 @@ def _other_choices(opened: Opened, chosen: Choices, fields: Fields) -> list[str]
     if "workload" in keys:
         keys = ["workload"]
     request = chosen.request.base if isinstance(chosen.request, SweepRequest) else chosen.request
-    strategies_of_run = opened.snapshot.run.request.strategies
-    if request is not None and set(request.strategies) == set(strategies_of_run):
+    of_run = opened.snapshot.run.request.strategies
+    if request is not None and set(request.strategies) == set(of_run):
         keys = [key for key in keys if key != "strategies"]
-    own = {**opened.own, "strategies": strategies_of_run}
+    own = {**opened.own, "strategies": of_run}
     return [summary.choice(key, own[key]) for key in keys if key != "baseline" and key in own]
-
-
-def _result(opened: Opened, chosen: C, others: list[str], draw_body: Callable[[Snapshot | None, C], None]) -> None:
-    # Slots of their own: what comes and goes in one does not move what is drawn in the others.
-    state, body = st.container(key="state"), st.container(key="body")
-    snapshot = opened.snapshot
-    if opened.problem:
-        return
-    with state:
-        if snapshot is None:
-            _others()
-        else:
-            if not places.viewer():
-                _agreement(opened, others)
-            if snapshot.state != "finished":
-                progress.watch(snapshot)
-            actions.draw(snapshot)
-    with body:
-        draw_body(snapshot, chosen)
-
-
-def _agreement(opened: Opened, others: list[str]) -> None:
-    """Say where the result is one of other choices than those on the form, and offer to take its choices."""
-    is_strange = opened.snapshot is not None and trust.draw(opened.snapshot.run)
-    if not opened.own and not is_strange:
-        st.caption(texts.NOT_ITS_CHOICES)
-    if others:
-        st.html(layout.GREY)
-        with st.container(key="agreement", border=True, horizontal=True, vertical_alignment="center", gap="small"):
-            st.markdown(texts.OTHER_CHOICES.format(choices=look.plain(", ".join(others))), width="stretch")
-            own = {key: value for key, value in opened.own.items() if key != "baseline"}
-            st.button(texts.TAKE_CHOICES, key="take", on_click=opening.choose, args=(own,))
-
-
-def _others() -> None:
-    if going_on := progress.others():
-        st.caption(f":material/hourglass_top: {look.plain(going_on)}")

@@ -1,8 +1,5 @@
 """The newest run on each claim: the last that has all figures that the claim needs."""
 
-import itertools
-from collections.abc import Iterator
-
 from measure import client
 from measure.claims import known, verdicts
 from measure.claims.tries import WORKLOAD
@@ -12,7 +9,6 @@ from views.pages import opening
 from views.ui.memo import Memo
 from workloads import places
 
-_PAGE = 50
 # Runs that are looked through. Few are, where a recent one has tried all claims.
 _MOST_READ = 200
 _outlines = Memo(__name__)
@@ -21,26 +17,17 @@ _outlines = Memo(__name__)
 def on_each() -> dict[str, Run]:
     """The newest run on each claim, by its id; a claim on which there is none is left out. A run from elsewhere tells
     of another machine: it counts only on a server that shows runs and measures none. Raises `StoreError`."""
-    found: dict[str, str] = {}
-    here = (entry for entry in _entries() if places.viewer() or not entry.imported)
-    for entry in itertools.islice(here, _MOST_READ):
-        found = dict.fromkeys(_told(entry), entry.id) | found
-        if len(found) == len(known.all_claims()):
+    newest: dict[str, str] = {}
+    for entry in client.shared().store.entries(Query("", WORKLOAD), 0, _MOST_READ):
+        if places.viewer() or not entry.imported:
+            newest = dict.fromkeys(_claims_of(entry), entry.id) | newest
+        if len(newest) == len(known.all_claims()):
             break
-    runs = {run_id: run for run_id in set(found.values()) if (run := _load(run_id)) is not None}
-    return {claim_id: runs[run_id] for claim_id, run_id in found.items() if run_id in runs}
+    runs = {run_id: run for run_id in set(newest.values()) if (run := _load(run_id)) is not None}
+    return {claim_id: runs[run_id] for claim_id, run_id in newest.items() if run_id in runs}
 
 
-def _entries() -> Iterator[Entry]:
-    """The runs of claims that are kept, the newest first."""
-    for first in itertools.count(0, _PAGE):
-        page = client.shared().store.entries(Query("", WORKLOAD), first, _PAGE)
-        yield from page
-        if len(page) < _PAGE:
-            return
-
-
-def _told(entry: Entry) -> frozenset[str]:
+def _claims_of(entry: Entry) -> frozenset[str]:
     """The ids of the claims that a run tells of. Of one that has ended they are remembered: all runs are looked through
     at every interaction, and hardly any is shown."""
 

@@ -14,7 +14,6 @@ from measure.run.run import Run
 from measure.store.store import Snapshot
 from views.choices import address
 from views.choices.address import Fields, Form
-from views.pages import texts
 from views.ui.memo import Memo
 
 _OPENED, _LEFT_AS = "opened", "left_as"
@@ -35,18 +34,19 @@ class Opened:
 def read(page: str, fields: Fields, of_run: Callable[[Run], Form]) -> Opened:
     """Return the run, and set the choices where another page or run was open before. ``of_run`` returns the form of a
     run."""
-    before_page, before_run = st.session_state.get(_OPENED, (None, None))
+    before = st.session_state.get(_OPENED, (None, None))
     params = _address()
-    if not params and page != before_page:
+    if not params and page != before[0]:
         # The navigation opens a page without an address: it is to be found as it was left.
         params = st.session_state.get(_LEFT_AS, {}).get(page, {})
     run_id = params["run"][-1] if "run" in params else None
     snapshot, problem = find(run_id) if run_id else (None, "")
-    own = {} if snapshot is None or snapshot.run.kind != page else _own(snapshot, of_run)
-    if (page, run_id) != (before_page, before_run):
+    own: Form = {}
+    if snapshot is not None and (run := snapshot.run).kind == page:
+        own = _forms.get((run.id, snapshot.version, strategies.version()), lambda: of_run(run))
+    if (page, run_id) != before:
         st.session_state[_OPENED] = (page, run_id)
-        form, notices = address.read(params, own, fields)
-        st.session_state["notices"] = notices
+        form, st.session_state["notices"] = address.read(params, own, fields)
         choose(form)
     return Opened(run_id, snapshot, problem, own)
 
@@ -58,8 +58,7 @@ def write(page: str, opened: Opened, fields: Fields) -> None:
     # The open tab of a result is the one that writes itself.
     for name in [name for name in st.query_params if name not in wanted and name != "tab"]:
         del st.query_params[name]
-    changes = {name: values for name, values in wanted.items() if st.query_params.get_all(name) != values}
-    if changes:
+    if changes := {name: values for name, values in wanted.items() if st.query_params.get_all(name) != values}:
         st.query_params.update(changes)
     st.session_state.setdefault(_LEFT_AS, {})[page] = _address()
 
@@ -87,17 +86,13 @@ def _address() -> dict[str, list[str]]:
     return {name: st.query_params.get_all(name) for name in st.query_params}
 
 
-def _own(snapshot: Snapshot, of_run: Callable[[Run], Form]) -> Form:
-    key = (snapshot.run.id, snapshot.version, strategies.version())
-    return _forms.get(key, lambda: of_run(snapshot.run))
-
-
 def find(run_id: str) -> tuple[Snapshot | None, str]:
     """Return the run, live or stored, or the sentence why there is none."""
     if not place.is_id(run_id):
-        return None, texts.NO_ID.format(text=run_id[:60])
+        return None, f"«{run_id[:60]}» is not the id of a run: an id is 24 digits and letters from a to f."
+    gone = f"Run {run_id} is not known here: it was measured on another machine, deleted, or removed to make room."
     try:
         snapshot = client.shared().snapshot(run_id)
-        return snapshot, "" if snapshot is not None else texts.UNKNOWN.format(id=run_id)
     except (ValueError, StoreError) as error:
-        return None, texts.UNREADABLE.format(id=run_id, reason=error)
+        return None, f"Run {run_id} cannot be read: {error}."
+    return snapshot, "" if snapshot is not None else gone

@@ -6,7 +6,7 @@ browser would keep both addresses, and Back would lead to the first, which leads
 
 import html
 import logging
-from typing import NamedTuple, cast
+from typing import cast
 
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
@@ -15,24 +15,17 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.types import Receive, Scope, Send
 
 from measure.judge import answer
-from views.pages import opening, texts
-from views.result import heading
+from views.pages import opening
 
 # The last part of a page's address → the kind of runs that it shows.
-_PAGES = {"": "compare", "compare": "compare", "sweep": "sweep", "claims": "claims", "runs": None}
+_PAGES = {"": "compare", "compare": "compare", "sweep": "sweep", "claims": "claims", "runs": ""}
 # The address of the page of a kind, relative to any other page.
 _PATHS = {"compare": "./", "sweep": "sweep", "claims": "claims"}
 # What Streamlit puts into the HTML of a page, until its scripts run.
 _TITLE = "<title>Streamlit</title>"
+_NAME = "Mapbench"
+_ABOUT = "Which way of mapping a function over a batch to use in TensorFlow: latency, memory and correctness compared."
 _log = logging.getLogger("mapbench.page")
-
-
-class _Said(NamedTuple):
-    """Title and description of the page of a run, and the kind of the run; none where it is not known here."""
-
-    title: str
-    about: str
-    kind: str | None = None
 
 
 class Preview(BaseHTTPMiddleware):
@@ -44,10 +37,10 @@ class Preview(BaseHTTPMiddleware):
         await (super().__call__ if is_page else self.app)(scope, receive, send)
 
     async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
-        said = await run_in_threadpool(_said, request.query_params.get("run"))
+        title, about, kind = await run_in_threadpool(_described, request.query_params.get("run"))
         shown = _PAGES[_last(request.url.path)]
-        if said.kind and shown and said.kind != shown:
-            return RedirectResponse(f"{_PATHS[said.kind]}?{request.url.query}")
+        if kind and shown and kind != shown:
+            return RedirectResponse(f"{_PATHS[kind]}?{request.url.query}")
         # The text is changed here, so it may not come packed.
         request.scope["headers"] = [item for item in request.scope["headers"] if item[0] != b"accept-encoding"]
         response = await call_next(request)
@@ -55,7 +48,13 @@ class Preview(BaseHTTPMiddleware):
             return response
         parts = [part async for part in cast(StreamingResponse, response).body_iterator]
         page = b"".join(part.encode() if isinstance(part, str) else part for part in parts).decode()
-        tags = _tags(said.title, said.about)
+        title, about = html.escape(title), html.escape(about)
+        # For browsers, and as the Open Graph protocol has it.
+        tags = (
+            f'<title>{title}</title><meta name="description" content="{about}" />'
+            f'<meta property="og:title" content="{title}" /><meta property="og:description" content="{about}" />'
+            f'<meta property="og:type" content="website" /><meta property="og:site_name" content="{_NAME}" />'
+        )
         return HTMLResponse(page.replace(_TITLE, tags), headers={"Cache-Control": "no-cache"})
 
 
@@ -63,24 +62,18 @@ def _last(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _said(run_id: str | None) -> _Said:
+def _described(run_id: str | None) -> tuple[str, str, str]:
+    """Title and description of the page of a run, and the run's kind, empty where it is not known here. The verdict is
+    the one that is stored: that of a file from elsewhere is marked as such."""
     try:
         snapshot, problem = opening.find(run_id) if run_id else (None, "")
         if snapshot is None:
-            return _Said(texts.NAME, problem or texts.ABOUT)
-        about = heading.verdict(snapshot.run) if snapshot.state == "finished" else texts.PREVIEW_UNFINISHED
-        return _Said(f"{answer.heading(snapshot.run)} · {texts.NAME}", about, snapshot.run.kind)
+            return _NAME, problem or _ABOUT, ""
+        about = snapshot.run.verdict if snapshot.state == "finished" else "This run is being measured."
+        if snapshot.imported:
+            about = f"From a file that was imported: {about}"
+        return f"{answer.heading(snapshot.run)} · {_NAME}", about, snapshot.run.kind
     except Exception:
         # A page is shown without its preview rather than not at all.
         _log.exception("the preview could not be made")
-        return _Said(texts.NAME, texts.ABOUT)
-
-
-def _tags(title: str, about: str) -> str:
-    """Return title and description for browsers, and as the Open Graph protocol has them."""
-    title, about = html.escape(title), html.escape(about)
-    return (
-        f'<title>{title}</title><meta name="description" content="{about}" />'
-        f'<meta property="og:title" content="{title}" /><meta property="og:description" content="{about}" />'
-        f'<meta property="og:type" content="website" /><meta property="og:site_name" content="{texts.NAME}" />'
-    )
+        return _NAME, _ABOUT, ""

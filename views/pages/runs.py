@@ -1,80 +1,97 @@
-"""The Runs page: every run that is kept, to find, open, export, delete, and import."""
+"""The Runs page: every run that is kept, to find, open, export, pin, delete, and import."""
 
 import zlib
+from collections.abc import Callable
 
 import pandas as pd
 import streamlit as st
 
 from measure import client
 from measure.admission import NOBODY
+from measure.claims.tries import WORKLOAD as CLAIMS
 from measure.run.place import StoreError
 from measure.store.entries import RUNNING, Entry, Query
-from views.pages import opening, texts, uploads
+from views.pages import opening, uploads
 from views.result import exports
 from views.ui import guard, look, session, times
 from workloads import places
 
 _ON_A_PAGE = 50
-_ROW_HEIGHT = 30
-_UPLOAD = "runs_upload"
 _COMPARE = "views/pages/compare.py"
+# Status → its words where they are others.
+_STATUSES = {"complete": "", "budget": "budget spent", "cancelled": "", "interrupted": "", RUNNING: ""}
+# Of the session: the page of the list, and how many files were imported.
+_PAGE, _UPLOADS = "runs_page", "runs_upload"
 
 
-def _to_first_page() -> None:
-    st.session_state["runs_page"] = 1
+def _draw() -> None:
+    store, query = client.shared().store, _query()
+    count = store.count(query)
+    pages = max(1, -(-count // _ON_A_PAGE))
+    page = min(int(st.session_state.get(_PAGE) or 1), pages)
+    first = (page - 1) * _ON_A_PAGE
+    entries = store.entries(query, first, _ON_A_PAGE)
+    if entries:
+        st.caption(f"{first + 1:,} to {first + len(entries):,} of {count:,} runs, the newest first")
+        _toolbar(_table(entries))
+        if pages > 1:
+            st.session_state[_PAGE] = page  # there may be fewer pages than before
+            st.pagination(pages, key=_PAGE)
+    elif query != Query(""):
+        st.info("No run matches. Other words or fewer filters may find more.", icon=":material/inbox:")
+    else:
+        measure = "" if places.viewer() else "measure one on the Compare page, or "
+        st.info(f"No run is kept yet: {measure}import a run file.", icon=":material/inbox:")
+    st.file_uploader(
+        "Import a run file", type=["json"], key=_upload_key(), on_change=_import,
+        max_upload_size=uploads.most_bytes() // 2**20,
+        help="A run that was exported elsewhere. It is checked, marked as imported, and nothing in it is executed.",
+    )  # fmt: skip
 
 
 def _query() -> Query:
     values = client.shared().store.values()
+    options = {"workload": values["workload"], "status": list(_STATUSES), "device": values["device"]}
     with st.grid(4, min_column_width=170, gap="small", key="runs_filters") as grid:
         with grid.cell():
             text = st.text_input(
-                texts.SEARCH, key="runs_text", placeholder=texts.SEARCH_EMPTY, icon=":material/search:",
+                "Search", key="runs_text", placeholder="verdict, machine, date …", icon=":material/search:",
                 on_change=_to_first_page,
             )  # fmt: skip
-        with grid.cell():
-            workload = _choice("workload", texts.WORKLOAD, values["workload"])
-        with grid.cell():
-            status = _choice("status", texts.STATUS, list(texts.STATUSES), texts.STATUSES)
-        with grid.cell():
-            device = _choice("device", texts.DEVICE, values["device"])
-    return Query(text, workload, status, device)
+        chosen = {}
+        for name in options:
+            with grid.cell():
+                chosen[name] = st.selectbox(
+                    name.title(), options[name], index=None, key=f"runs_{name}", placeholder="all",
+                    on_change=_to_first_page, format_func=lambda option: _STATUSES.get(option) or option,
+                )  # fmt: skip
+    return Query(text, **chosen)
 
 
-def _choice(name: str, label: str, options: list[str], names: dict[str, str] | None = None) -> str | None:
-    return st.selectbox(
-        label, options, index=None, key=f"runs_{name}", placeholder=texts.ANY, on_change=_to_first_page,
-        format_func=lambda option: (names or {}).get(option, option),
-    )  # fmt: skip
+def _to_first_page() -> None:
+    st.session_state[_PAGE] = 1
 
 
 def _table(entries: list[Entry]) -> list[Entry]:
     """Draw the list and return the chosen entries."""
-    frame = pd.DataFrame(
-        {
-            "open": [texts.OPEN] * len(entries),
-            texts.DATE_COLUMN.format(zone=times.zone()): [times.local(entry.created) for entry in entries],
-            texts.WORKLOAD_COLUMN: [entry.workload for entry in entries],
-            texts.SIZE_COLUMN: [entry.size for entry in entries],
-            texts.VERDICT_COLUMN: [entry.verdict or look.MISSING for entry in entries],
-            texts.STATUS_COLUMN: [
-                texts.STATUSES[entry.status]
-                + (texts.IMPORTED_TOO if entry.imported else "")
-                + (texts.PINNED_TOO if entry.pinned else "")
-                for entry in entries
-            ],
-            texts.DEVICE_COLUMN: [entry.device for entry in entries],
-            texts.MACHINE_COLUMN: [entry.machine or look.MISSING for entry in entries],
-        }
-    )
+    columns: dict[str, Callable[[Entry], str]] = {
+        "open": lambda entry: ":material/open_in_new: Open",
+        "case": _case,
+        "verdict": lambda entry: entry.verdict or look.MISSING,
+        "whose": _whose,
+        "status": lambda entry: (_STATUSES[entry.status] or entry.status) + (", pinned" if entry.pinned else ""),
+        f"date ({times.zone()})": lambda entry: times.local(entry.created),
+        "machine": lambda entry: entry.machine or look.MISSING,
+    }
     # A selection is of places in the table: with other runs in it, it is another table.
     shown = zlib.crc32(" ".join(entry.id for entry in entries).encode())
     chosen = st.dataframe(
-        frame, hide_index=True, key=f"runs_table_{shown}", on_select="rerun", selection_mode="multi-row",
-        row_height=_ROW_HEIGHT, height="content", alt=texts.TABLE,
+        pd.DataFrame({name: [cell(entry) for entry in entries] for name, cell in columns.items()}),
+        hide_index=True, key=f"runs_table_{shown}", on_select="rerun", selection_mode="multi-row", row_height=30,
+        height="content", alt="Runs, the newest first",
         column_config={
             "open": st.column_config.ButtonColumn("", key="runs_open", type="tertiary", width="small"),
-            texts.VERDICT_COLUMN: st.column_config.TextColumn(width="large"),
+            "verdict": st.column_config.TextColumn(width="large"),
         },
     )  # fmt: skip
     click = st.session_state.get("runs_open")
@@ -83,72 +100,68 @@ def _table(entries: list[Entry]) -> list[Entry]:
     return [entries[row] for row in chosen.selection.rows if row < len(entries)]
 
 
-# --- delete ----------------------------------------------------------------------------------------------------------
+def _case(entry: Entry) -> str:
+    claims = entry.workload == CLAIMS
+    return entry.size if claims else " · ".join(filter(None, (entry.workload, entry.size, entry.device)))
 
 
-def _may_delete(entry: Entry) -> bool:
-    return entry.status != RUNNING and session.may(entry.owner)
-
-
-def _delete(ids: list[str]) -> None:
-    try:
-        gone = client.shared().delete(ids, session.visitor())
-    except StoreError as error:
-        st.session_state["runs_notice"] = ("error", texts.NOT_DELETED.format(reason=error), None)
-        return
-    said = texts.ONE_DELETED if len(gone) == 1 else texts.DELETED.format(count=len(gone))
-    st.session_state["runs_notice"] = ("success", said, None)
-
-
-@st.dialog(texts.ASK)
-def _ask(ids: list[str]) -> None:
-    st.markdown(texts.ASK_ONE if len(ids) == 1 else texts.ASK_MANY.format(count=len(ids)))
-    with st.container(horizontal=True):
-        if st.button(
-            texts.DELETE, key="runs_delete_yes", type="primary", icon=":material/delete:", on_click=_delete, args=(ids,)
-        ):
-            st.rerun()
-        if st.button(texts.KEEP, key="runs_delete_no"):
-            st.rerun()
+def _whose(entry: Entry) -> str:
+    if not places.hosted():
+        return "imported" if entry.imported else "yours"
+    return ("yours" if session.may(entry.owner) else "another visitor's") + (", imported" if entry.imported else "")
 
 
 def _toolbar(chosen: list[Entry]) -> None:
     ids = [entry.id for entry in chosen]
-    deletable = [entry.id for entry in chosen if _may_delete(entry)]
+    changeable = [entry for entry in chosen if entry.status != RUNNING and session.may(entry.owner)]
+    own = [entry.id for entry in changeable]
     with st.container(horizontal=True, key="runs_toolbar", vertical_alignment="center"):
-        st.caption(texts.SELECTED.format(count=len(ids)) if ids else texts.SELECT, width="content")
+        st.caption(f"{len(ids)} selected" if ids else "Select runs to export, pin or delete them.", width="content")
         if ids:
-            st.link_button(texts.EXPORT, exports.of_runs(ids), key="runs_export", icon=":material/download:")
+            st.link_button("Export", exports.of_runs(ids), key="runs_export", icon=":material/download:")
         else:  # a link that is disabled is drawn too faintly to be read
-            st.button(texts.EXPORT, key="runs_export_none", icon=":material/download:", disabled=True)
-        only_own = texts.DELETE_OWN_HELP if places.hosted() else texts.DELETE_HELP
-        if st.button(
-            texts.DELETE, key="runs_delete", icon=":material/delete:", disabled=not deletable, help=only_own
-        ):  # fmt: skip
-            _ask(deletable)
-        unpins = bool(deletable) and all(entry.pinned for entry in chosen if _may_delete(entry))
+            st.button("Export", key="runs_export_none", icon=":material/download:", disabled=True)
+        # Another number of runs is another popover, and so one that is closed.
+        with st.popover("Delete", icon=":material/delete:", disabled=not own, key=f"runs_delete_{len(own)}"):
+            st.markdown("What is deleted is gone for good, as its links will say.")
+            runs = "1 run" if len(own) == 1 else f"{len(own)} runs"
+            st.button(f"Delete {runs}", key="runs_delete_yes", type="primary", disabled=not own, on_click=_delete,
+                      args=(own,))  # fmt: skip
+        unpins = bool(own) and all(entry.pinned for entry in changeable)
         st.button(
-            texts.UNPIN if unpins else texts.PIN, key="runs_pin", icon=":material/keep:", disabled=not deletable,
-            help=texts.PIN_HELP, on_click=_pin, args=(deletable, not unpins),
+            "Unpin" if unpins else "Pin", key="runs_pin", icon=":material/keep:", disabled=not own,
+            help="A pinned run stays when the oldest ones are removed to make room.", on_click=_pin,
+            args=(own, not unpins),
         )  # fmt: skip
+        if left := len(ids) - len(own):
+            reason = "running, or another visitor's" if places.hosted() else "running"
+            st.caption(f"{left} cannot be pinned or deleted: {reason}.", width="content")
+
+
+# --- what buttons do: what became of it stands at the top of the page until something else is done --------------------
+
+
+def _delete(ids: list[str]) -> None:
+    try:
+        count = len(client.shared().delete(ids, session.visitor()))
+    except StoreError as error:
+        st.warning(look.plain(f"Nothing was deleted: {error}."))
+    else:
+        st.success(f"{count} run{'' if count == 1 else 's'} deleted.")
 
 
 def _pin(ids: list[str], pinned: bool) -> None:
     who = session.visitor()
     try:
-        done = client.shared().store.pin(ids, pinned, None if who == NOBODY else who.owner)
+        count = len(client.shared().store.pin(ids, pinned, None if who == NOBODY else who.owner))
     except (ValueError, StoreError) as error:
-        st.session_state["runs_notice"] = ("error", texts.NOT_PINNED.format(reason=error), None)
-        return
-    said = (texts.PINNED if pinned else texts.UNPINNED).format(count=len(done))
-    st.session_state["runs_notice"] = ("success", said, None)
-
-
-# --- import ----------------------------------------------------------------------------------------------------------
+        st.warning(look.plain(f"Nothing was pinned: {error}."))
+    else:
+        st.success(f"{count} {'pinned' if pinned else 'no longer pinned'}.")
 
 
 def _upload_key() -> str:
-    return f"{_UPLOAD}_{st.session_state.get(_UPLOAD, 0)}"
+    return f"{_UPLOADS}_{st.session_state.get(_UPLOADS, 0)}"
 
 
 def _import() -> None:
@@ -156,57 +169,20 @@ def _import() -> None:
     uploaded = st.session_state[_upload_key()]
     if uploaded is None:
         return
-    st.session_state[_UPLOAD] = st.session_state.get(_UPLOAD, 0) + 1
+    st.session_state[_UPLOADS] = st.session_state.get(_UPLOADS, 0) + 1
     try:
         run_id, added = uploads.take(uploaded, session.visitor().owner)
     except (ValueError, StoreError) as error:
-        st.session_state["runs_notice"] = ("error", texts.NOT_IMPORTED.format(file=uploaded.name, reason=error), None)
+        st.warning(look.plain(f"{uploaded.name} was not imported: {error}."))
         return
-    said = texts.IMPORTED if added else texts.IMPORTED_BEFORE
-    st.session_state["runs_notice"] = ("success", said.format(file=uploaded.name), run_id)
+    sentence = f"{uploaded.name} {'was imported' if added else 'holds a run that is here already'}."
+    st.success(f"{look.plain(sentence)} [Open it](./?run={run_id})")
 
 
-def _notice() -> None:
-    """Draw what became of the last import or deletion, until something else is done."""
-    kind, text, run_id = st.session_state.pop("runs_notice", (None, "", None))
-    if kind is None:
-        return
-    with st.container(key="runs_notice_box", gap="small"):
-        (st.success if kind == "success" else st.warning)(look.plain(text))
-        if run_id is not None:
-            st.page_link(
-                _COMPARE, label=texts.OPEN_IMPORTED, icon=":material/open_in_new:", query_params={"run": run_id}
-            )  # fmt: skip
-
-
-def _draw() -> None:
-    _notice()
-    kept = client.shared().store
-    query = _query()
-    count = kept.count(query)
-    pages = max(1, -(-count // _ON_A_PAGE))
-    page = min(int(st.session_state.get("runs_page") or 1), pages)
-    entries = kept.entries(query, first=(page - 1) * _ON_A_PAGE, most=_ON_A_PAGE)
-    if not entries:
-        empty = texts.NO_RUNS_HERE if places.viewer() else texts.NO_RUNS
-        st.info(texts.NO_MATCH if query != Query("") else empty, icon=":material/inbox:")
-    else:
-        first = (page - 1) * _ON_A_PAGE + 1
-        st.caption(texts.SHOWN.format(first=first, last=first + len(entries) - 1, count=count))
-        _toolbar(_table(entries))
-        if pages > 1:
-            st.session_state["runs_page"] = page  # there may be fewer pages than before
-            st.pagination(pages, key="runs_page")
-    st.file_uploader(
-        texts.IMPORT, type=["json"], key=_upload_key(), on_change=_import,
-        max_upload_size=uploads.most_bytes() // 2**20, help=texts.IMPORT_HELP,
-    )  # fmt: skip
-
-
-with guard.calm(texts.PAGE):
+with guard.calm("the page"):
     # Whoever goes on to a run sees the choices that it was made with: other pages read their addresses anew.
     opening.anew()
     try:
         _draw()
     except StoreError as error:
-        st.error(texts.STORE_FAILED.format(reason=look.plain(error)), icon=":material/database_off:")
+        st.error(f"The store of runs cannot be used: {look.plain(error)}.", icon=":material/database_off:")

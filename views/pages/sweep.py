@@ -6,7 +6,7 @@ from measure.judge.lines import readable
 from measure.store.store import Snapshot
 from views.choices import examples
 from views.choices.sweep import SweepChoices, choose, fields, of_run, unasked
-from views.pages import frame, texts
+from views.pages import frame
 from views.ui import look
 from workloads import places
 
@@ -16,22 +16,18 @@ def _needs(chosen: SweepChoices) -> str:
     if chosen.needs is None or chosen.request is None:
         return ""
     count, points = len(chosen.request.base.strategies), len(chosen.request.points())
-    compared = texts.STRATEGIES.format(count=count) if count > 1 else texts.ONE_STRATEGY
-    needs = texts.NEEDS.format(
-        asked=f"{texts.POINTS.format(count=points)}, {compared}",
-        memory=look.size(chosen.needs.peak_bytes),
-        time=look.duration(chosen.needs.seconds),
-    )
+    memory, time = look.size(chosen.needs.peak_bytes), look.duration(chosen.needs.seconds)
+    words = f"{points} points, {count} strateg{'ies' if count > 1 else 'y'}: needs about **{memory}** and **{time}**"
     for at, reason in chosen.needs.skipped:
-        needs += texts.POINT_LEFT_OUT.format(point=look.plain(readable(at)), reason=look.plain(reason))
+        words += f"\n- :material/block: {look.plain(readable(at))} is left out: {look.plain(reason)}"
     if chosen.needs.too_long:
-        needs += f"\n- :material/timer_off: {look.plain(look.sentence(chosen.needs.too_long))}"
-    return needs
+        words += f"\n- :material/timer_off: {look.plain(look.sentence(chosen.needs.too_long))}"
+    return words
 
 
 def _body(snapshot: Snapshot | None, chosen: SweepChoices) -> None:
     if snapshot is None and places.viewer():
-        st.caption(texts.NO_SWEEP)
+        st.caption("A sweep is opened by its link, or under Runs.")
     elif snapshot is None:
         examples.draw(chosen.request)
     elif snapshot.state in ("running", "finished"):

@@ -7,7 +7,7 @@ one limit for all servers.
 import asyncio
 import re
 import threading
-from typing import Protocol, cast
+from typing import cast
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -15,10 +15,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from measure import client, hosting
 from measure.store import imports
-from views.pages import texts
 
 _PATH = re.compile(r"/_stcore/upload_file/(?P<session>[^/]+)/(?P<file>[^/]+)$")
 # What the form around a file takes.
@@ -31,20 +31,12 @@ _checking = threading.Lock()
 
 
 def most_bytes() -> int:
-    """Return the bytes that a run file may have here."""
+    """The bytes that a run file may have here."""
     mib = hosting.limits().upload_mib
     return imports.MOST_BYTES if mib is None else mib * 2**20
 
 
-class Uploaded(Protocol):
-    """A file as the page has it."""
-
-    file_id: str
-
-    def getvalue(self) -> bytes: ...
-
-
-def take(uploaded: Uploaded, owner: str) -> tuple[str, bool]:
+def take(uploaded: UploadedFile, owner: str) -> tuple[str, bool]:
     """Keep the run of an uploaded file; its id, and False where it is here already. One file is checked at a time.
     Raises what `imports.read` and `Store.add` do."""
     try:
@@ -52,10 +44,8 @@ def take(uploaded: Uploaded, owner: str) -> tuple[str, bool]:
             run = imports.read(uploaded.getvalue(), most_bytes())
             return run.id, client.shared().store.add(run, owner)
     finally:
-        context = get_script_run_ctx()
-        if context is not None:
-            held = cast(MemoryUploadedFileManager, context.uploaded_file_mgr)
-            held.remove_file(context.session_id, uploaded.file_id)
+        if (context := get_script_run_ctx()) is not None:
+            cast(MemoryUploadedFileManager, context.uploaded_file_mgr).remove_file(context.session_id, uploaded.file_id)
 
 
 class Uploads:
@@ -72,33 +62,34 @@ class Uploads:
             return
         length = Request(scope).headers.get("content-length", "")
         size = int(length) if re.fullmatch("[0-9]{1,15}", length) else None
-        if size is None:
-            await PlainTextResponse(texts.NO_SIZE, 411)(scope, receive, send)
-            return
         if (refusal := self._refusal(size)) is not None:
             await refusal(scope, receive, send)
+        if refusal is not None or size is None:
             return
         self._arriving_bytes += size
         try:
             async with asyncio.timeout(_PATIENCE_S + size / _LEAST_BYTES_PER_S):
                 await self._app(scope, receive, send)
         except TimeoutError:
-            await PlainTextResponse(texts.SLOW_UPLOAD, 408)(scope, receive, send)
+            await PlainTextResponse("The upload took too long.", 408)(scope, receive, send)
         finally:
             self._arriving_bytes -= size
             asyncio.get_running_loop().call_later(_HELD_S, _held().remove_file, asked["session"], asked["file"])
 
-    def _refusal(self, size: int) -> PlainTextResponse | None:
+    def _refusal(self, size: int | None) -> PlainTextResponse | None:
         most = most_bytes()
+        if size is None:
+            return PlainTextResponse("An upload has to say how large it is.", 411)
         if size > most + _FORM_BYTES:
-            return PlainTextResponse(texts.LARGE_UPLOAD.format(size=size / 2**20, most=most // 2**20), 413)
-        stats = _held().get_stats().values()
-        held_bytes = sum(stat.byte_length for family in stats for stat in family)
+            too_large = f"it has {size / 2**20:.1f} MiB, and {most // 2**20} MiB are allowed"
+            return PlainTextResponse(f"This file is too large: {too_large}.", 413)
+        held_bytes = sum(stat.byte_length for family in _held().get_stats().values() for stat in family)
         if self._arriving_bytes + held_bytes + size > _MOST_FILES * (most + _FORM_BYTES):
-            return PlainTextResponse(texts.MANY_UPLOADS, 503, {"Retry-After": "30"})
+            busy = "Many files are being imported: try again in half a minute."
+            return PlainTextResponse(busy, 503, {"Retry-After": "30"})
         return None
 
 
 def _held() -> MemoryUploadedFileManager:
-    """Return what Streamlit holds."""
+    """The files that Streamlit holds, of all visitors."""
     return cast(MemoryUploadedFileManager, runtime.get_instance().uploaded_file_mgr)

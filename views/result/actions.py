@@ -15,12 +15,10 @@ from measure.run.request import again as asked_again
 from measure.run.run import Run
 from measure.run.sweep_request import SweepRequest, of_run
 from measure.store.store import Snapshot
-from views.result import exports, heading, lookup, reproduction, sweep_continue, texts
+from views.result import exports, heading, lookup, reproduction, sweep_continue
 from views.ui import guard, look, session, share, steps, times
-from views.ui.memo import Memo
 from workloads import functions, places
 
-_memo = Memo(__name__)
 # The run that answered the last request without being measured for it.
 _ANSWERED = "answered"
 
@@ -34,14 +32,12 @@ def start(request: Request | SweepRequest, parent: str | None = None, continue_f
 
 def queue(request: Request | SweepRequest, parent: str | None = None, continue_from: str | None = None) -> str | None:
     """Queue a run as `start` does, for the page to show later; its id."""
-    shared = client.shared()
     try:
-        run_id = shared.submit(request, parent, session.visitor(), continue_from=continue_from)
-        st.session_state["refusal"] = None
-        st.session_state["notices"] = ()
+        run_id = client.shared().submit(request, parent, session.visitor(), continue_from=continue_from)
     except RequestError as error:
         st.session_state["refusal"] = str(error)
         return None
+    st.session_state["refusal"], st.session_state["notices"] = None, ()
     return run_id
 
 
@@ -61,12 +57,10 @@ def again(run_id: str) -> None:
         run = lookup.find(run_id)
         if run.kind == "claims":
             show(client.shared().submit(still_tried(run), run.id, session.visitor()))
-        elif run.kind == "sweep":
-            start(of_run(run), parent=run.id)
         else:
-            start(asked_again(run.request), parent=run.id)
+            start(of_run(run) if run.kind == "sweep" else asked_again(run.request), parent=run.id)
     except RequestError as error:
-        st.session_state["notices"] = (texts.NOT_MEASURABLE.format(error=error),)
+        st.session_state["notices"] = (f"This cannot be measured here: {error}.",)
 
 
 def comes_with_code(run: Run) -> bool:
@@ -77,79 +71,71 @@ def comes_with_code(run: Run) -> bool:
 def draw(snapshot: Snapshot) -> None:
     """Draw where a run comes from, the buttons, and what it says about the run that it repeats."""
     run, finished = snapshot.run, snapshot.state == "finished"
+    answers = finished and st.session_state.get(_ANSWERED) == run.id
     outlook = ""
     heading.title(run)
-    with guard.calm(texts.THE_BUTTONS), st.container(key="about_run", gap="small"):
-        answers = finished and st.session_state.get(_ANSWERED) == run.id
+    with guard.calm("the buttons"), st.container(key="about_run", gap="small"):
         if answers:
-            _answered(run)
+            with st.container(horizontal=True, key="answered", gap="small", vertical_alignment="center"):
+                ago = times.since(run.finished)
+                st.markdown(f":material/history: **Measured {ago} ago**, with the same request", width="content")
+                st.button("Measure anew", key="anew", type="tertiary", icon=":material/replay:", on_click=again,
+                          args=(run.id,))  # fmt: skip
         if finished:
-            st.caption(_origin(run, imported=snapshot.imported))
+            mark = ":violet-badge[:material/upload_file: imported] " if snapshot.imported else ""
+            st.caption(f"{mark}{origin(run)}")
         with st.container(horizontal=True, key="actions", gap="small", vertical_alignment="center"):
-            share.button(run.id)
-            # One that comes from elsewhere has no such button: what it holds cannot be vouched for here.
-            can_go_on = continuing.is_open(run) and not snapshot.imported
-            if finished and run.kind == "sweep" and can_go_on and not places.viewer():
-                outlook = sweep_continue.draw(
-                    run, snapshot.version, lambda request, run_id: start(request, continue_from=run_id)
-                )
-            if finished and not answers and not comes_with_code(run) and not places.viewer():
-                st.button(
-                    texts.AGAIN, key="again", icon=":material/replay:", on_click=again, args=(run.id,),
-                    help=texts.AGAIN_HELP,
-                )  # fmt: skip
+            share.button(run.id, exports.of_run(run.id, "json"))
+            if finished and not places.viewer():
+                # One that comes from elsewhere is not continued: what it holds cannot be vouched for here.
+                if run.kind == "sweep" and continuing.is_open(run) and not snapshot.imported:
+                    outlook = sweep_continue.draw(
+                        run, snapshot.version, lambda request, run_id: start(request, continue_from=run_id)
+                    )
+                if not answers and not comes_with_code(run):
+                    st.button(
+                        "Measure again here", key="again", icon=":material/replay:", on_click=again, args=(run.id,),
+                        help="Measures the same request on this machine, then says whether the verdict was "
+                        "reproduced.",
+                    )  # fmt: skip
             if finished:  # one that came with code as well: where it cannot be run, it is taken elsewhere
-                _export(run, snapshot.version)
+                _export(run)
         if outlook:
             st.caption(f":material/resume: {look.plain(outlook)}")
         if finished and run.parent is not None and run.kind != "claims":
             reproduction.draw(run, snapshot.version)
 
 
-def _answered(run: Run) -> None:
-    """Say that an equal request was measured of late, and offer to measure it all the same."""
-    with st.container(horizontal=True, key="answered", gap="small", vertical_alignment="center"):
-        st.markdown(f":material/history: {texts.ANSWERED.format(ago=times.since(run.finished))}", width="content")
-        st.button(texts.ANEW, key="anew", type="tertiary", icon=":material/replay:", on_click=again, args=(run.id,))
-
-
-def _origin(run: Run, *, imported: bool) -> str:
+def origin(run: Run) -> str:
     """Measured 2025-01-15 10:30 (Europe/Berlin) on Intel(R) Xeon(R) Processor, 2 cores, 23.5 GiB, with TensorFlow
-    2.21.0."""
-    words = texts.MEASURED.format(time=times.local(run.created), zone=times.zone())
+    2.21.0. As Markdown."""
     machine, version = environment.machine(run.environment), run.environment.get("tensorflow")
-    words += texts.ON_MACHINE.format(machine=machine) if machine else ""
-    words += texts.WITH_TENSORFLOW.format(version=version) if version else ""
-    mark = texts.IMPORTED if imported else ""
-    return f"{mark}{look.plain(words)}"
+    words = f"Measured {times.local(run.created)} ({times.zone()})"
+    return look.plain(
+        words + (f" on {machine}" if machine else "") + (f", with TensorFlow {version}" if version else "")
+    )
 
 
-def _export(run: Run, version: int) -> None:
-    # Drawn when it is open: ten buttons are not for every rerun.
-    with st.popover(texts.EXPORT, icon=":material/download:", key="export", on_change="rerun") as opened:
+def _export(run: Run) -> None:
+    # Drawn when it is open: its buttons are not for every rerun.
+    with st.popover("Export", icon=":material/download:", key="export", on_change="rerun") as opened:
         if not opened.open:
             return
-        link = (st.context.url or "").partition("?")[0]
-        _download(texts.RUN_FILE, run, "json", texts.RUN_FILE_HELP)
-        _download(texts.TABLE_FILE, run, "csv", texts.TABLE_FILE_HELP)
-        _download(texts.SAMPLES_FILE, run, "samples.csv", texts.SAMPLES_FILE_HELP)
-        linked = {"link": f"{link}?run={run.id}"} if link else {}
-        _download(texts.SUMMARY_FILE, run, "md", texts.SUMMARY_FILE_HELP, **linked)
-        from views.charts import files  # what draws them is not needed before
-
-        sampling = exports.is_sampling()
+        page = (st.context.url or "").partition("?")[0]
+        link = {"link": f"{page}?run={run.id}"} if page else {}
+        sampling = run.kind != "claims" and exports.is_sampling()
+        files: list[tuple[str, str, str, dict[str, str]]] = [
+            ("Run file (JSON)", "json", "Everything, without loss; can be imported.", {}),
+            ("Table (CSV)", "csv", "One line for each strategy.", {}),
+            ("Samples (CSV)", "samples.csv", "Every raw sample.", {}),
+            ("Summary (Markdown)", "md", "For a pull request: verdict, table, environment, link.", link),
+        ]
+        if run.kind != "claims":
+            files.append(("Figures (zip)", exports.FIGURES, "Every chart as SVG and as PNG; takes some seconds.", {}))
+        for label, ending, about, query in files:
+            st.link_button(
+                label, exports.of_run(run.id, ending, **query), help=about, key=look.key("download", ending),
+                width="stretch", disabled=sampling and ending == exports.FIGURES,
+            )  # fmt: skip
         if sampling:
-            st.caption(texts.DRAWN_LATER)
-        for name, title in _memo.get((run.id, version, "pictures"), lambda: files.titles(run)).items():
-            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-                st.markdown(title, width="stretch")
-                for form in files.FORMATS:
-                    st.link_button(
-                        form.upper(), exports.of_run(run.id, f"{name}.{form}"), disabled=sampling,
-                        key=look.key("download", f"{name}.{form}"),
-                    )  # fmt: skip
-
-
-def _download(label: str, run: Run, ending: str, about: str, **query: str) -> None:
-    address = exports.of_run(run.id, ending, **query)
-    st.link_button(label, address, help=about, key=look.key("download", ending), width="stretch")
+            st.caption("Figures are drawn when the run that is being measured has its samples: open this again then.")

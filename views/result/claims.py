@@ -1,39 +1,41 @@
 """Claims with their verdicts: the list by question, and one claim with its evidence."""
 
 import html
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import streamlit as st
 
 from measure import admission
 from measure.claims import verdicts
-from measure.claims.spec import QUESTIONS, Claim, Question, Seen, Truth
+from measure.claims.spec import QUESTIONS, Claim, Question, Script, Truth
 from measure.claims.tries import seconds_of, words_of
 from measure.claims.verdicts import Verdict, Word
 from measure.run.run import Evidence, Run, ScriptEnd
-from views.result import texts
 from views.ui import guard, look
 
 _SIGNS: Mapping[Truth, str] = {"yes": "✓", "no": "✕", "mixed": "±", "unknown": "?"}
 _GREY = ("light-dark(#e8ebf0, #2a3547)", "light-dark(#414b5c, #c3ccda)")
-# Background and text of a verdict's badge, in the order of their words; a contrast of 4.5 and more.
-_COLOURS: Mapping[Word | None, tuple[str, str]] = dict(
-    zip(
-        (*verdicts.WORDS, None),
-        (
-            ("light-dark(#d9f2e3, #123d28)", "light-dark(#0b5a33, #8fe3b4)"),
-            ("light-dark(#fbe0e0, #4a1b1f)", "light-dark(#8f1d24, #ffb3b3)"),
-            ("light-dark(#fdebd0, #453012)", "light-dark(#7a4a00, #f7c57c)"),
-            _GREY,
-            _GREY,
-            ("transparent", "inherit"),
-        ),
-        strict=True,
-    )
-)
-_CODE = re.compile(r"`([^`]*)`")
+# Background and text of a verdict's badge; a contrast of 4.5 and more.
+_COLOURS: Mapping[Word | None, tuple[str, str]] = {
+    "holds": ("light-dark(#d9f2e3, #123d28)", "light-dark(#0b5a33, #8fe3b4)"),
+    "does not hold": ("light-dark(#fbe0e0, #4a1b1f)", "light-dark(#8f1d24, #ffb3b3)"),
+    "depends": ("light-dark(#fdebd0, #453012)", "light-dark(#7a4a00, #f7c57c)"),
+    "cannot tell": _GREY,
+    "cannot be tried here": _GREY,
+    None: ("transparent;border:1px dashed light-dark(#8a93a3, #66758c)", "inherit"),
+}
+_NOT_TRIED = "not tried here yet"
+# The documents of docs/claims.md.
+DOCUMENTS = {
+    "seed 1": "an article on making tf.map_fn fast",
+    "seed 2": "an article on tf.map_fn and Python loops",
+    "seed 3": "an article on tf.map_fn and GPUs",
+    "seed 4": "an article on the memory of tf.map_fn",
+    "seed 5": "the documentation of tf.vectorized_map",
+}
+Try = Callable[[tuple[str, ...]], None] | None
 
 
 @dataclass(frozen=True)
@@ -57,175 +59,145 @@ def judged(claim: Claim, run: Run | None) -> Tried:
     return Tried(claim, run, verdicts.of_run(claim, run))
 
 
-def draw_list(
-    tried: Sequence[Tried], *, try_: Callable[[tuple[str, ...]], None] | None, open_: Callable[[str], None]
-) -> None:
-    """Draw claims by question, under a filter by verdict. ``try_`` and ``open_`` are the callbacks of buttons that try
-    claims, if they can be tried now, and that show one with its evidence."""
-    chosen = _filter(tried)
-    shown = [item for item in tried if not chosen or item.word in chosen]
-    if not shown:
-        st.caption(texts.NO_CLAIM_SHOWN)
+def button(
+    label: str, claims: Sequence[Claim], key: str, try_: Try, type_: Literal["primary", "tertiary"] = "tertiary"
+) -> str | None:
+    """Draw the button that tries claims, with the time that takes, and return why this server refuses it, if it does.
+    ``try_``: its callback, None where nothing can be tried now."""
+    if try_ is None:
+        return None
+    refusal = admission.refusal(tuple(claims))
+    st.button(
+        f"{label} ({look.duration(seconds_of(claims))})", key=key, type=type_, icon=":material/play_arrow:",
+        on_click=try_, args=(tuple(claim.id for claim in claims),), disabled=refusal is not None,
+    )  # fmt: skip
+    return refusal
+
+
+def draw_list(tried: Sequence[Tried], *, try_: Try, open_: Callable[[str], None]) -> None:
+    """Draw claims by question, under a filter by verdict. ``open_`` is the callback of buttons that show one with its
+    evidence."""
+    counts = {word: count for word in _COLOURS if (count := sum(item.word == word for item in tried))}
+    chosen: list[Word | None] = []
+    if len(counts) > 1:
+        chosen = st.pills(
+            "Verdicts", list(counts), selection_mode="multi", key="claims_filter", label_visibility="collapsed",
+            format_func=lambda word: f"{word or _NOT_TRIED} {counts[word]}",
+        )  # fmt: skip
     for question, title in QUESTIONS.items():
-        asked = [item for item in shown if item.claim.question == question]
+        asked = [item for item in tried if item.claim.question == question and (not chosen or item.word in chosen)]
         if asked:
             _question(question, title, asked, try_, open_)
 
 
-def _filter(tried: Sequence[Tried]) -> list[Word | None]:
-    counts = {word: sum(item.word == word for item in tried) for word in (*verdicts.WORDS, None)}
-    offered = [word for word, count in counts.items() if count]
-    if len(offered) < 2:
-        return []
-    return st.pills(
-        texts.VERDICT_FILTER, offered, selection_mode="multi", key="claims_filter", label_visibility="collapsed",
-        format_func=lambda word: f"{word or texts.NOT_TRIED} {counts[word]}",
-    )  # fmt: skip
-
-
-def _question(
-    question: Question,
-    title: str,
-    asked: Sequence[Tried],
-    try_: Callable[[tuple[str, ...]], None] | None,
-    open_: Callable[[str], None],
-) -> None:
-    ids = tuple(item.claim.id for item in asked)
+def _question(question: Question, title: str, asked: Sequence[Tried], try_: Try, open_: Callable[[str], None]) -> None:
+    refusal = None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"question_{question}"):
         st.subheader(title, anchor=False, width="content")
-        refusal = None
-        if try_ is not None and len(ids) > 1:
-            claims = tuple(item.claim for item in asked)
-            seconds, refusal = seconds_of(claims), admission.refusal(claims)
-            st.button(
-                texts.TRY_GROUP.format(count=len(ids), time=look.duration(seconds)), key=f"try_{question}",
-                type="tertiary", icon=":material/play_arrow:", on_click=try_, args=(ids,), disabled=bool(refusal),
-            )  # fmt: skip
+        if len(asked) > 1:
+            claims = [item.claim for item in asked]
+            refusal = button(f"Try these {len(asked)}", claims, f"try_{question}", try_)
     if refusal:
         st.caption(look.plain(refusal))
     for item in asked:
-        with st.container(key=look.key("claim", item.claim.id), gap=None):
-            st.html(_words(item))
-            with st.container(horizontal=True, gap="small", key=look.key("claim_buttons", item.claim.id)):
-                if item.verdict is not None:
-                    st.button(
-                        texts.EVIDENCE, key=look.key("open", item.claim.id), type="tertiary",
-                        icon=":material/query_stats:", on_click=open_, args=(item.claim.id,),
-                    )  # fmt: skip
-                if try_ is not None:
-                    words = texts.TRY if item.verdict is None else texts.TRY_AGAIN
-                    time = look.duration(seconds_of([item.claim]))
-                    st.button(
-                        words.format(time=time), key=look.key("try", item.claim.id), type="tertiary",
-                        icon=":material/play_arrow:", on_click=try_, args=((item.claim.id,),),
-                    )  # fmt: skip
+        claim = item.claim
+        with st.container(key=look.key("claim", claim.id), gap=None):
+            st.html(
+                f'<div style="display:flex;gap:.7rem;align-items:baseline;flex-wrap:wrap">{_badge(item.word)}'
+                '<div style="flex:1 1 20rem;min-width:0;overflow-wrap:anywhere">'
+                f'<div>{look.code_html(claim.sentence)}</div><div style="font-size:.88rem;opacity:.85">'
+                f"{words_html(item.verdict.sentence if item.verdict else '', claim)}</div></div></div>"
+            )
+            with st.container(horizontal=True, gap="small", key=look.key("claim_buttons", claim.id)):
+                if item.verdict:
+                    st.button("Evidence", key=look.key("open", claim.id), type="tertiary",
+                              icon=":material/query_stats:", on_click=open_, args=(claim.id,))  # fmt: skip
+                button("Again" if item.verdict else "Try", [claim], look.key("try", claim.id), try_)
 
 
-def _words(item: Tried) -> str:
-    """A claim and its verdict, as HTML."""
-    seen = f'<div style="font-size:.88rem;opacity:.85">{_html(item.verdict.sentence)}</div>' if item.verdict else ""
-    return (
-        '<div style="display:flex;gap:.7rem;align-items:baseline;flex-wrap:wrap">'
-        f"{badge(item.word)}"
-        f'<div style="flex:1 1 20rem;min-width:0;overflow-wrap:anywhere"><div>{_html(item.claim.sentence)}</div>'
-        f"{seen}</div></div>"
-    )
+def words_html(words: str, claim: Claim) -> str:
+    """Words on a claim as HTML, with the names of its strategies and what is in backticks as code."""
+    names = [slug for need in claim.needs if not isinstance(need, Script) for slug in need.strategies]
+    parts = enumerate(words.split("`"))
+    return "".join(look.code_html(f"`{part}`") if place % 2 else look.named_html(part, names) for place, part in parts)
 
 
-def badge(word: Word | None) -> str:
-    """A verdict in its colour, as HTML."""
+def _badge(word: Word | None) -> str:
     background, colour = _COLOURS[word]
-    border = "border:1px dashed light-dark(#8a93a3, #66758c);" if word is None else ""
     return (
         f'<span style="flex:0 0 10.5rem;text-align:center;font-size:.82rem;font-weight:600;padding:.1rem .5rem;'
-        f'border-radius:999px;background:{background};color:{colour};{border}box-sizing:border-box">'
-        f"{word or texts.NOT_TRIED}</span>"
+        f'border-radius:999px;color:{colour};box-sizing:border-box;background:{background}">{word or _NOT_TRIED}</span>'
     )
 
 
-def _html(words: str) -> str:
-    """Words with their parts in backticks as code, as HTML."""
-    return _CODE.sub(r'<code style="font-size:.9em">\1</code>', html.escape(words))
+# --- one claim -------------------------------------------------------------------------------------------------------
 
 
-def draw_claim(item: Tried, version: int, *, imported: bool) -> None:
+def draw_claim(item: Tried, *, imported: bool) -> None:
     """Draw a claim, what was seen of each of its tests, who says it, and the measurements themselves."""
+    claim = item.claim
     st.html(
         f'<h2 style="font-size:1.35rem;font-weight:600;line-height:1.35;margin:0;padding:0">'
-        f"{_html(item.claim.sentence)}</h2>"
+        f"{look.code_html(claim.sentence)}</h2>"
     )
-    st.html(f'<div style="display:flex">{badge(item.word)}</div>')
-    st.html(_tests(item))
-    if item.claim.advice:
-        st.html(f'<div style="opacity:.85">{_html(item.claim.advice)}</div>')
-    st.markdown(texts.SAID_BY.format(places="; ".join(map(_place, item.claim.said))))
+    st.html(f'<div style="display:flex">{_badge(item.word)}</div>')
+    lines = [
+        f'<div aria-hidden="true" style="font-weight:600">{_SIGNS[answer.truth]}</div>'
+        f"<div>{look.code_html(f'{test.when}: ' if test.when else '')}{words_html(answer.words, claim)}"
+        f'<span style="opacity:.75">{html.escape(answer.claimed)}</span></div>'
+        for test, answer in zip(claim.tests, item.verdict.seen if item.verdict else (), strict=False)
+    ]
+    st.html(f'<div style="display:grid;grid-template-columns:auto 1fr;gap:.2rem .7rem">{"".join(lines)}</div>')
+    if claim.advice:
+        st.html(f'<div style="opacity:.85">{look.code_html(claim.advice)}</div>')
+    st.markdown(f"**It is said in** {'; '.join(map(_place, claim.said))}.")
     evidence = {part.need: part for part in (item.run.evidence or [])} if item.run else {}
-    needs = [need for need in item.claim.needs if need.key in evidence]
-    if not needs:
-        st.caption(texts.NO_EVIDENCE)
+    names = {need.key: words_of(need) for need in claim.needs if need.key in evidence}
+    if not names:
+        st.caption("Nothing has been measured for it here yet.")
         return
-    names = {need.key: words_of(need) for need in needs}
     key = st.pills(
-        texts.MEASURED_FOR_IT, list(names), key=f"evidence_{item.claim.id}", default=needs[0].key, required=True,
+        "Measured for it:", list(names), key=f"evidence_{claim.id}", default=next(iter(names)), required=True,
         format_func=lambda key: names[key],
     )  # fmt: skip
-    with guard.calm(texts.THE_EVIDENCE):
-        _evidence(evidence[key], version, imported=imported)
-
-
-def _tests(item: Tried) -> str:
-    seen = item.verdict.seen if item.verdict else ()
-    lines = [
-        f'<div aria-hidden="true" style="font-weight:600">{_SIGNS[each.truth]}</div>'
-        f"<div>{_html(f'{test.when}: ' if test.when else '')}{_html(each.words)}{_threshold(each)}</div>"
-        for test, each in zip(item.claim.tests, seen, strict=False)
-    ]
-    return f'<div style="display:grid;grid-template-columns:auto 1fr;gap:.2rem .7rem">{"".join(lines)}</div>'
-
-
-def _threshold(seen: Seen) -> str:
-    return (
-        f'<span style="opacity:.75"> ({html.escape(texts.CLAIMED.format(seen.threshold))})</span>'
-        if seen.threshold
-        else ""
-    )
+    with guard.calm("the evidence"):
+        _evidence(evidence[key], len(evidence), imported=imported)
 
 
 def _place(where: str) -> str:
     """A place where a claim is made, as Markdown."""
-    if where in texts.DOCUMENTS:
-        return look.plain(texts.DOCUMENTS[where])
+    if where in DOCUMENTS:
+        return look.plain(DOCUMENTS[where])
     return f"[{look.plain(where.removeprefix('https://'))}]({where})"
 
 
 def _evidence(part: Evidence, version: int, *, imported: bool) -> None:
     if part.script is not None:
         _script(part.script)
-    elif part.run is None:
+        return
+    if part.run is None:
         st.warning(look.plain(look.sentence(part.reason)), icon=":material/block:")
-    elif part.run.kind == "sweep":
-        from views.result.sweep import draw_sweep  # loading Altair and pandas takes a moment
+        return
+    # Loading Altair and pandas takes a moment.
+    from views.result.compare import draw_comparison
+    from views.result.sweep import draw_sweep
 
-        draw_sweep(part.run, version, finished=True, baseline=None, imported=imported)
-    else:
-        from views.result.compare import draw_comparison
-
-        draw_comparison(part.run, version, finished=True, baseline=None, imported=imported)
+    draw = draw_sweep if part.run.kind == "sweep" else draw_comparison
+    draw(part.run, version, finished=True, baseline=None, imported=imported)
 
 
 def _script(end: ScriptEnd) -> None:
     if end.error:
         st.warning(look.plain(look.sentence(end.error)), icon=":material/block:")
-    shown = {name: _figure(value) for name, value in end.figures.items()}
-    if shown:
-        st.table(shown)
-    st.caption(texts.SCRIPT_TOOK.format(time=look.duration(end.seconds)))
+    if end.figures:
+        st.table({name: _figure(value) for name, value in end.figures.items()})
+    st.caption(f"A script, run as it stands in an interpreter of its own; it took {look.duration(end.seconds)}.")
     st.code(end.source, language="python", line_numbers=True)
     if end.printed.strip():
-        st.caption(texts.SCRIPT_PRINTED)
+        st.caption("It printed:")
         st.code(end.printed, language=None, wrap_lines=True)
 
 
 def _figure(value: object) -> str:
     values = value if isinstance(value, list) else [value]
-    return ", ".join(look.number(each) if isinstance(each, float) else str(each) for each in values)[:200]
+    return ", ".join(look.number(item) if isinstance(item, float) else str(item) for item in values)[:200]

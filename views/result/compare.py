@@ -1,85 +1,63 @@
-"""A comparison's result: the answer, the two charts, the details in tabs, correctness, failures."""
+"""A comparison's result: the answer, the picture with its rows, the tabs, what did not work."""
 
-from dataclasses import dataclass
-
-import pyarrow as pa
 import streamlit as st
+from msgspec.structs import replace
 
-from measure.output import rows
-from measure.output.rows import Row
+from measure import client
+from measure.judge.findings import Findings, findings
 from measure.run.run import Run
-from views.charts import base, latency, memory
-from views.result import answer, correctness, details, heading, problems, strategy_table, tables, texts
-from views.ui import guard, look
+from measure.store.store import Snapshot
+from views.charts import picture
+from views.result import answer, heading, problems, progress, tabs
+from views.ui import guard
 from views.ui.memo import Memo, packed
 
 _memo = Memo(__name__)
 
 
-@dataclass(frozen=True)
-class Shown:
-    """Everything that is drawn of one version of a run; computed once, however often a widget changes."""
-
-    rows: list[Row]
-    latency: pa.Table
-    memory: pa.Table
-    memory_unit: str
-    latency_alt: str
-    memory_alt: str
-    latency_caption: str
-    memory_caption: str
-    floor: bool
-
-
-def _shown(run: Run, version: int, baseline: str | None) -> Shown:
-    made = rows.make(run, baseline)
-    revision = (run.id, version, baseline)
-    floor = latency.floor_of(run)
-    return Shown(
-        rows=made,
-        latency=packed(base.revised(latency.frame(made, floor), *revision)),
-        memory=packed(base.revised(memory.frame(made), *revision)),
-        memory_unit=memory.unit(made),
-        latency_alt=latency.takeaway(made),
-        memory_alt=memory.takeaway(made),
-        latency_caption=latency.caption(made, run),
-        memory_caption=memory.caption(made),
-        floor=floor is not None,
-    )
-
-
 def draw_comparison(
     run: Run, version: int, *, finished: bool, baseline: str | None, prefix: str = "", imported: bool = False
 ) -> None:
-    """Draw a comparison, finished or not. Nothing is computed anew while ``version``, that of its results, stays;
-    ``prefix`` begins the charts' keys; ``imported``: its code may be anybody's."""
-    timed = [m.strategy for m in rows.baselines(run)]
-    baseline = rows.choose_baseline(run, baseline)
-    shown = _memo.get((run.id, version, finished, baseline), lambda: _shown(run, version, baseline))
-    with guard.calm(texts.THE_RESULT):
+    """Draw a comparison that has ended, or a point of a sweep that may not have. Nothing is computed anew while
+    ``version``, that of its results, stays; ``prefix`` begins the keys; ``imported``: its code may be anybody's."""
+    key = (run.id, version, finished, baseline)
+    result = _memo.get(key, lambda: findings(run, baseline))
+    with guard.calm("the result"):
         if finished:
-            answer.draw(run, version, baseline, timed, prefix, imported=imported)
-        heading.draw_doubts(tables.doubts(run))
-        _charts(shown, prefix)
+            answer.draw(result, version, prefix, imported=imported)
+        else:
+            heading.draw_warnings(result)
+        st.vega_lite_chart(
+            _memo.get((*key, "picture"), lambda: packed(picture.frame(result))), picture.specification(result),
+            key=f"{prefix}picture", alt=picture.takeaway(result),
+        )  # fmt: skip
+        st.caption(_memo.get((*key, "caption"), lambda: picture.caption(result)))
     if finished:
-        details.draw(run, version, shown.rows, baseline, prefix, imported=imported)
-    with guard.calm(texts.THE_REST):
-        if not finished:
-            strategy_table.draw(run, version, shown.rows, prefix, baseline=baseline)
-        correctness.draw(run.request, shown.rows, prefix)
-        problems.draw(shown.rows, run, prefix)
+        tabs.draw(result, version, prefix, imported=imported)
+    with guard.calm("the rest of the result"):
+        problems.draw(result, prefix)
 
 
-def _charts(shown: Shown, prefix: str) -> None:
-    count = len(shown.rows)
-    with st.grid(2, min_column_width=380, gap="medium", key="charts") as grid:
-        with grid.cell():
-            st.markdown(texts.LATENCY)
-            spec = base.sized(latency.specification(floor=shown.floor), count)
-            st.vega_lite_chart(shown.latency, spec, key=f"{prefix}latency", alt=shown.latency_alt)
-            st.caption(look.plain(shown.latency_caption))
-        with grid.cell():
-            st.markdown(texts.MEMORY)
-            spec = base.sized(memory.specification(shown.memory_unit, floor=shown.floor), count)
-            st.vega_lite_chart(shown.memory, spec, key=f"{prefix}memory", alt=shown.memory_alt)
-            st.caption(look.plain(shown.memory_caption))
+def draw_running(snapshot: Snapshot, baseline: str | None) -> None:
+    """Draw the picture of a run that waits or is measured. It fills in by itself, without the rest of the page: that
+    would take from what is measured."""
+    st.fragment(_fill, run_every=progress.poll_s(snapshot))(snapshot.run.id, baseline)
+
+
+def _fill(run_id: str, baseline: str | None) -> None:
+    with guard.calm("the picture"):
+        if (snapshot := client.shared().snapshot(run_id)) is None:
+            return
+        key = (run_id, snapshot.version, baseline, tuple(sorted(snapshot.stages.items())))
+        result = _memo.get(key, lambda: _standing(snapshot, baseline))
+        st.vega_lite_chart(
+            packed(picture.frame(result, snapshot.rough_s)), picture.specification(result), key="picture",
+            alt=picture.takeaway(result),
+        )  # fmt: skip
+        st.caption(picture.caption(result))
+
+
+def _standing(snapshot: Snapshot, baseline: str | None) -> Findings:
+    """Return the findings of a run as it stands: its stages tell more than its results."""
+    now = [replace(m, stage=snapshot.stages.get(m.strategy, m.stage)) for m in snapshot.run.measurements]
+    return findings(replace(snapshot.run, measurements=now), baseline)

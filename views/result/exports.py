@@ -5,8 +5,10 @@ Streamlit's own downloads are built in memory and held there. Here the server wr
 """
 
 import re
+import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import IO
 from urllib.parse import urlencode
 
@@ -15,11 +17,9 @@ from measure.output import export
 from measure.run.encoding import encode
 from measure.run.place import StoreError
 from measure.run.run import Run
-from views.result import texts
 from views.ui import look
 
-RUNS = "runs.zip"
-DRAWN = (".svg", ".png")
+FIGURES = "figures.zip"
 # An archive of runs ends here: what is left out is said in it.
 _MOST_PACKED = 256 * 2**20
 # A link in a summary: anything else that an address brings along stays out of it.
@@ -31,13 +31,13 @@ class NoFile(Exception):
 
 
 def of_run(run_id: str, ending: str, **query: str) -> str:
-    """Return the address of a run's file, as seen from a page."""
+    """The address of a run's file, as seen from a page."""
     return f"export/{run_id}/{ending}" + (f"?{urlencode(query)}" if query else "")
 
 
 def of_runs(ids: Sequence[str]) -> str:
-    """Return the address of the run files of these runs: one as it is, several in an archive."""
-    return of_run(ids[0], "json") if len(ids) == 1 else f"export/{RUNS}?{urlencode({'run': ids}, doseq=True)}"
+    """The address of the run files of these runs: one as it is, several in an archive."""
+    return of_run(ids[0], "json") if len(ids) == 1 else f"export/runs.zip?{urlencode({'run': ids}, doseq=True)}"
 
 
 def is_sampling() -> bool:
@@ -47,8 +47,8 @@ def is_sampling() -> bool:
 
 
 def write(run: Run, ending: str, query: Mapping[str, str], file: IO[bytes]) -> str:
-    """Write the file of a run that an address ends with, and return its name. Raises `NoFile`."""
-    name = f"mapbench-{run.id}.{ending}"
+    """Write the file of a run that an address ends with, and return its name. Raises `NoFile`; RuntimeError where
+    figures cannot be drawn."""
     if ending == "json":
         file.write(encode(run))
     elif ending == "csv":
@@ -58,46 +58,34 @@ def write(run: Run, ending: str, query: Mapping[str, str], file: IO[bytes]) -> s
     elif ending == "md":
         link = query.get("link", "")
         file.write(export.markdown(run, link if _LINK.fullmatch(link) else None).encode())
-    elif ending == "artifact":
+    elif ending == FIGURES and run.kind != "claims":  # their charts are those of their evidence
+        with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+            for path in export.figures(run, ("svg", "png"), Path(folder), f"mapbench-{run.id}"):
+                packed.write(path, path.name)
+    else:
         slug, kind = query.get("strategy", ""), query.get("name", "")
-        content = client.shared().store.artifact(run.id, slug, kind)
+        content = client.shared().store.artifact(run.id, slug, kind) if ending == "artifact" else None
         if content is None:
-            raise NoFile(texts.NO_SUCH_FILE.format(run=run.id))
+            raise NoFile(f"Run {run.id} has no such file.")
         file.write(content)
         return f"{look.key(slug)}.{kind}"
-    else:
-        _draw(run, ending, file)
-    return name
-
-
-def _draw(run: Run, ending: str, file: IO[bytes]) -> None:
-    from views.charts import files  # what draws them is not needed before
-
-    chart, _, form = ending.partition(".")
-    if chart not in files.of(run) or form not in files.FORMATS:
-        raise NoFile(texts.NO_SUCH_FILE.format(run=run.id))
-    files.render(run, chart, form, file)
+    return f"mapbench-{run.id}.{ending}"
 
 
 def archive(ids: Sequence[str], file: IO[bytes]) -> str:
     """Write the archive of run files, and return its name. A run that cannot be read is left out, and a text in the
     archive says so."""
-    store = client.shared().store
     left_out = []
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
         for run_id in ids:
-            if file.tell() >= _MOST_PACKED:
-                left_out.append(texts.NO_ROOM.format(run=run_id, most=look.size(_MOST_PACKED)))
-                continue
             try:
-                run = store.load(run_id)
-            except (ValueError, StoreError) as error:
-                left_out.append(texts.UNREADABLE.format(run=run_id, error=error))
-                continue
-            if run is None:
-                left_out.append(texts.DELETED.format(run=run_id))
-            else:
+                if file.tell() >= _MOST_PACKED:
+                    raise ValueError(f"the archive has {look.size(_MOST_PACKED)} without it, export fewer at a time")
+                if (run := client.shared().store.load(run_id)) is None:
+                    raise ValueError("it has been deleted")
                 packed.writestr(f"mapbench-{run_id}.json", encode(run))
+            except (ValueError, StoreError) as error:
+                left_out.append(f"Run {run_id} is left out: {error}.\n")
         if left_out:
-            packed.writestr(texts.LEFT_OUT_FILE, "\n".join([*left_out, ""]))
+            packed.writestr("left out.txt", "".join(left_out))
     return "mapbench-runs.zip"

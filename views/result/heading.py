@@ -1,59 +1,50 @@
 """The heading of a run: its case, on the page and in the browser's title, how it came out, and what it cannot tell."""
 
 import html
+from collections.abc import Sequence
 
 import streamlit as st
 
-from measure.claims.verdicts import summary
-from measure.judge import answer, sweep_analysis
-from measure.judge import verdict as verdicts
+from measure.judge import answer, warnings
+from measure.judge.findings import Findings
 from measure.output import table
-from measure.run.run import Analysis, Run
-from views.result import texts
+from measure.run.run import Run
 from views.ui import look
+
+_MOST_SIGNS = 600  # of a sentence of ours, which are shorter but for one that quotes an error
 
 
 def title(run: Run) -> None:
     """Draw the case of a run, and have the browser's title name it."""
     words = answer.heading(run)
-    st.set_page_config(page_title=texts.PAGE_TITLE.format(case=words))
+    st.set_page_config(page_title=f"{words} · Mapbench")
     st.html(
         '<h1 style="font-size:1.1rem;font-weight:600;line-height:1.3;margin:0;padding:0;overflow-wrap:anywhere">'
         f"{html.escape(words)}</h1>"
     )
 
 
-def verdict(run: Run) -> str:
-    """Return the sentence that says how a run came out; empty where there is none.
-
-    It is made anew of what was measured, since a file from elsewhere may say anything. That of an earlier sweep is the
-    file's: samples were weighed in another way.
-    """
-    if run.kind == "compare":
-        return verdicts.verdict(run)
-    if run.kind == "claims":
-        return summary(run)
-    return run.verdict if is_earlier(run) or not run.verdict else sweep_analysis.verdict(run)
-
-
-def is_earlier(run: Run) -> bool:
-    """True if a run was made by an earlier Mapbench, which weighed samples in another way."""
-    return run.analysis.version < Analysis().version
-
-
-def headline(words: str) -> None:
-    """Draw the sentence that says how a run came out."""
+def headline(words: str, names: Sequence[str] = ()) -> None:
+    """Draw the sentence that says how a run came out, with the ``names`` of strategies in code font."""
     st.html(
-        f'<h2 style="font-size:1.35rem;font-weight:600;line-height:1.35;margin:0;padding:0">{html.escape(words)}</h2>'
+        '<h2 style="font-size:1.25rem;font-weight:600;line-height:1.4;margin:0;padding:0;overflow-wrap:anywhere">'
+        f"{look.named_html(words, names)}</h2>"
     )
 
 
 def draw_function(run: Run) -> None:
     """Draw what is to be known of a function of a person's own, below the verdict."""
-    if said := table.function_notes(run):
-        lines = "\n".join(f"- {look.plain(note)}" for note in said)
+    if notes := table.function_notes(run):
+        lines = "\n".join(f"- {look.plain(note)}" for note in notes)
         with st.container(key="about_function"):
             st.caption(f"{look.plain(table.function_head(run))}\n{lines}")
+
+
+def draw_warnings(result: Findings) -> None:
+    """Draw what a comparison cannot tell and what to do about it, unless the headline is that."""
+    shown = warnings.OF_A_VERDICT - (set() if result.tells else set(warnings.NOISE))
+    sentences = [look.sentence(warning.message) for warning in result.run.warnings if warning.code in shown]
+    draw_doubts([look.shortened(words, _MOST_SIGNS) for words in sentences])
 
 
 def doubts(run: Run) -> list[str]:

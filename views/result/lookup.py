@@ -5,15 +5,14 @@ from measure import client
 from measure.run.place import StoreError
 from measure.run.request import RequestError
 from measure.run.run import Run
-from views.result import texts
 
 
 def find(run_id: str) -> Run:
-    """Return the run. Raises `RequestError` where it is gone, or cannot be read."""
+    """The run. Raises `RequestError` where it is gone, or cannot be read."""
     try:
         snapshot = client.shared().snapshot(run_id)
     except (ValueError, StoreError) as error:
-        raise RequestError(texts.RUN_UNREADABLE.format(error=error)) from None
+        raise RequestError(f"the run cannot be read: {error}") from None
     if snapshot is None:
-        raise RequestError(texts.RUN_DELETED)
+        raise RequestError("the run has been deleted")
     return snapshot.run

@@ -6,17 +6,21 @@ from typing import Literal
 
 import streamlit as st
 
-from measure.judge import rules
+from measure.judge import warnings
+from measure.judge.findings import Findings, Row
 from measure.output.notes import by_sentence, in_words
-from measure.output.rows import Row
 from measure.run.run import Run
-from views.result import correctness, texts
 from views.ui import look
 
-# Sentences of ours are shorter, but for one that quotes an error; what TensorFlow says is often longer.
-_NOTE_SIGNS, _SAID_SIGNS = 600, 220
+# Sentences of ours are shorter, but for one that quotes an error; TensorFlow's are often longer.
+_NOTE_SIGNS, _QUOTED_SIGNS = 600, 220
 _FEW_NOTES = 3
 _TEXT_HEIGHT, _SHORT = 260, 500  # pixels, and the signs of a text that needs no more
+_BY_OUTCOME = {
+    "timeout": "It did not finish in its time.",
+    "unsupported": "It cannot run this way.",
+    "wrong": "Its values differ from the reference.",
+}
 
 
 @dataclass(frozen=True)
@@ -30,41 +34,42 @@ class Failure:
     details: list[tuple[list[str], str]]
 
 
-def failures(rows: list[Row], run: Run) -> list[Failure]:
+def failures(result: Findings) -> list[Failure]:
     """Return the strategies that did not end well, those of one outcome and sentence together; plain text."""
-    ended = [(row, (row.status, _sentence(row, run))) for row in rows if row.failed]
-    return [Failure(alike, *said, _details(alike, said[1])) for alike, said in by_sentence(ended)]
+    ended = [(row, (row.status, _sentence(row, result.run))) for row in result.rows if row.failed]
+    return [Failure(alike, *words, _details(alike, words[1])) for alike, words in by_sentence(ended)]
 
 
-def notes(rows: list[Row], run: Run) -> list[str]:
-    """Return all warnings but those that stand beside the verdict, plain text, each once: noise first. What TensorFlow
-    said is cut, since it can be a page long; the table holds it whole."""
+def notes(result: Findings) -> list[str]:
+    """Return all warnings but those that stand beside the verdict, plain text, each once: noise first. TensorFlow's own
+    are cut, since one can be a page long; the table holds it whole."""
     noise: list[tuple[str, str]] = []
     others: list[tuple[str, str]] = []
-    for row in rows:
+    for row in result.rows:
         for warning in row.measurement.warnings:
-            said = look.shortened(warning.message, _SAID_SIGNS if warning.code == "tensorflow" else _NOTE_SIGNS)
-            (noise if warning.code in rules.OF_A_LATENCY else others).append((row.slug, said))
-    of_run = (warning.message for warning in run.warnings if warning.code not in rules.OF_A_VERDICT)
+            words = look.shortened(warning.message, _QUOTED_SIGNS if warning.code == "tensorflow" else _NOTE_SIGNS)
+            (noise if warning.code in warnings.OF_A_LATENCY else others).append((row.slug, words))
+    of_run = (warning.message for warning in result.run.warnings if warning.code not in warnings.OF_A_VERDICT)
     return [*in_words(noise), *dict.fromkeys(of_run), *in_words(others)]
 
 
-def has_noise(rows: list[Row]) -> bool:
-    """True if a latency that is shown is in doubt."""
-    return any(warning.code in rules.OF_A_LATENCY for row in rows for warning in row.measurement.warnings)
-
-
-def draw(rows: list[Row], run: Run, prefix: str) -> None:
-    """Draw what did not work, then what a person should know before trusting a figure. ``prefix`` begins the keys."""
-    if failed := failures(rows, run):
-        st.markdown(texts.DID_NOT_WORK.format(count=sum(len(failure.rows) for failure in failed)))
-        with st.container(border=True, gap="small", key=f"{prefix}failures"):
+def draw(result: Findings, prefix: str) -> None:
+    """Draw what did not work, folded where its row says why, then what a person should know before trusting a figure.
+    ``prefix`` begins the keys."""
+    if failed := failures(result):
+        count = sum(len(failure.rows) for failure in failed)
+        with st.expander(
+            f"Did not work ({count})", expanded=count == len(result.rows), icon=":material/error:",
+            key=f"{prefix}failures",
+        ):  # fmt: skip
             for number, failure in enumerate(failed):
                 _failure(failure, f"{prefix}detail_{number}")
-    if said := notes(rows, run):
-        open_ = len(said) <= _FEW_NOTES or has_noise(rows)
-        with st.expander(texts.GOOD_TO_KNOW.format(count=len(said)), expanded=open_, icon=":material/info:"):
-            st.caption("\n".join(f"- {look.plain(note)}" for note in said))
+    if sentences := notes(result):
+        codes = {warning.code for row in result.rows for warning in row.measurement.warnings}
+        is_open = len(sentences) <= _FEW_NOTES or not codes.isdisjoint(warnings.OF_A_LATENCY)
+        label, names = f"Good to know ({len(sentences)})", [row.slug for row in result.rows]
+        with st.expander(label, expanded=is_open, icon=":material/info:"):
+            st.caption("\n".join(f"- {look.named(note, names)}" for note in sentences))
 
 
 def _failure(failure: Failure, key: str) -> None:
@@ -76,7 +81,7 @@ def _failure(failure: Failure, key: str) -> None:
         f'<div style="overflow-wrap:anywhere">{html.escape(failure.sentence)}</div>'
     )
     if failure.details:
-        label = texts.FULL_TEXT if len(failure.details) == 1 else texts.FULL_TEXTS.format(count=len(failure.details))
+        label = "Full text" if len(failure.details) == 1 else f"Full texts ({len(failure.details)})"
         with st.expander(label, type="compact", key=key, on_change="rerun") as opened:
             if opened.open:
                 for slugs, text in failure.details:
@@ -87,23 +92,28 @@ def _failure(failure: Failure, key: str) -> None:
 
 
 def _sentence(row: Row, run: Run) -> str:
-    if row.outcome == "out_of_memory":
-        return _too_much(run)  # what could not be allocated differs from strategy to strategy: the details have it
+    if row.outcome == "out_of_memory":  # the details have what could not be allocated, which differs
+        if (limit := run.request.memory_limit_mib) is None:
+            return "It needs more memory than there is: a smaller batch may fit."
+        return f"It needs more memory than the limit of {limit:,} MiB: a smaller batch or a higher limit may help."
     sentence = "" if row.sentence.endswith(":") else row.sentence  # TensorFlow's «Graph execution error:»
-    sentence = sentence or texts.BY_OUTCOME.get(row.outcome, texts.NO_MESSAGE)
-    if row.outcome == "wrong":
-        sentence = " ".join((look.sentence(sentence), *correctness.tolerances(row.measurement)))
-    return sentence
+    sentence = sentence or _BY_OUTCOME.get(row.outcome, "It ended without a message.")
+    return " ".join((look.sentence(sentence), *tolerances(row))) if row.outcome == "wrong" else sentence
 
 
-def _too_much(run: Run) -> str:
-    limit = run.request.memory_limit_mib
-    if limit is None:
-        return texts.OUT_OF_MEMORY
-    return texts.OVER_LIMIT.format(limit=limit)
+def tolerances(row: Row) -> list[str]:
+    """Return a sentence for each wrong tensor of an output: the error that it may have. Plain text."""
+    sentences = []
+    check = row.measurement.correctness
+    for leaf in check.leaves if check else []:
+        allowed = [f"{name} {look.error_size(leaf.tolerance.get(name))}" for name in ("absolute", "relative")
+                   if isinstance(leaf.tolerance.get(name), (int, float)) and leaf.tolerance.get(name)]  # fmt: skip
+        if allowed and (leaf.mismatch_share or leaf.nan_mismatches):
+            sentences.append(f"In {leaf.path or 'the output'} an error of {' or '.join(allowed)} is allowed.")
+    return sentences
 
 
 def _details(rows: list[Row], sentence: str) -> list[tuple[list[str], str]]:
     errors = ((row.slug, row.measurement.error) for row in rows)
-    said = [(slug, error.detail.strip() or error.message.strip()) for slug, error in errors if error]
-    return by_sentence((slug, text) for slug, text in said if text.rstrip(".") not in sentence)
+    texts = [(slug, error.detail.strip() or error.message.strip()) for slug, error in errors if error]
+    return by_sentence((slug, text) for slug, text in texts if text.rstrip(".") not in sentence)

@@ -1,65 +1,94 @@
-"""A sweep's result: lines with their crossovers, or the map of winners; scaling; latency against memory; each point."""
+"""A sweep's result: the question and its answer, lines or the map of winners, each point, costs, memory."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import streamlit as st
 
-from measure import client
-from measure.judge import rules, scaling, sweep_analysis
-from measure.judge.crossovers import sentence
-from measure.judge.lines import inferred, lines, place, readable
+from measure.judge import pareto, scaling, sweep_analysis, sweep_findings, warnings
+from measure.judge.lines import asked_for, measured, readable
+from measure.judge.sweep_findings import SweepFindings
 from measure.output.sweep_table import cost
-from measure.run.run import Crossover, Measurement, Run
-from views.charts import base, failures, sweep_front, sweep_lines, sweep_map
-from views.charts import texts as chart_texts
-from views.result import heading, sweep_pair, sweep_point, texts
+from measure.run.run import Run
+from views.charts import failures, sweep_front, sweep_lines, sweep_map
+from views.result import heading, sweep_point
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
+from workloads import places
 
 _memo = Memo(__name__)
 _ROW_HEIGHT = 30
-_FRONT_AT, _FRONT_CHOSEN = "front_at", "front_chosen"
+_ENDED = {"cancelled": "Cancelled", "interrupted": "Interrupted", "budget": "The time budget was spent"}
 
 
 def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, imported: bool = False) -> None:
+    """Draw a sweep, finished or not; ``imported``: it comes from elsewhere and cannot be continued here."""
     event = None
-    with guard.calm(texts.THE_RESULT):
+    with guard.calm("the result"):
+        sweep = _memo.get((run.id, version, "findings"), lambda: sweep_findings.findings(run))
+        pair = _question(sweep)
+        if measured(run) or (finished and any(point.measurements for point in run.points)):
+            names = [line.slug for line in sweep.lines]
+            words = _memo.get((run.id, version, "verdict", *pair), lambda: sweep_analysis.verdict(sweep, *pair))
+            heading.headline(words, names)
         if finished:
-            _standing(run, version, imported=imported)
+            _standing(run, imported=imported)
+        heading.draw_function(run)
         heading.draw_doubts(doubts(run), "sweep_doubts")
-        event = _map(run, version) if len(run.axes) == 2 else _latency(run, version)
-        if len(run.axes) == 1:
-            _crossovers(run, version, finished)
-    with guard.calm(texts.THE_POINT):
+        if len(run.axes) == 2:
+            event = _map(sweep, version)
+        elif sweep.levels or not finished:  # an axis without a figure would be invented
+            event = _lines(sweep, version, pair)
+    with guard.calm("the point"):
         sweep_point.draw(run, version, baseline, event, imported=imported)
-    with guard.calm(texts.THE_REST):
-        if len(run.axes) == 1:
-            _memory(run, version)
-        _failures(run)
-        _scaling(run, version)
-    with guard.calm(texts.THE_FRONT):
-        _front(run)
+    with guard.calm("the rest of the result"):
+        _failures(sweep)
+        _scaling(sweep)
+        _front(run, version)
 
 
-def _standing(run: Run, version: int, *, imported: bool) -> None:
-    """Draw a sentence or two on how a sweep came out. One that was ``imported`` cannot be continued here."""
-    if run.verdict:
-        heading.headline(_memo.get((run.id, version, "verdict"), lambda: heading.verdict(run)))
-        if heading.is_earlier(run) and imported:
-            st.caption(texts.FILES_SENTENCE)
+def _question(sweep: SweepFindings) -> tuple[str, ...]:
+    """Draw the question with its two lists, and return the strategies that are asked about: those that are picked, or
+    the only two; none where it is asked who leads."""
+    run, axis = sweep.run, sweep.run.axes[0]
+    labels = {line.slug: line.label for line in sweep.lines}
+    if len(run.axes) == 2 or len(labels) < 2:
+        return ()
+    both = len(labels) == 2 == len(sweep.levels) and axis.kind == "size"
+    only_two = tuple(reversed(labels)) if both else (None, None)
+    with st.container(horizontal=True, gap="small", key="question", vertical_alignment="center"):
+        picked, stays = [], st.session_state.get("pair_run") == run.id
+        st.session_state["pair_run"] = run.id
+        lists = (("pair_one", "Where does", "any strategy"), ("pair_other", "overtake", "another"))
+        for (key, words, open_), first in zip(lists, only_two, strict=True):
+            if not stays or st.session_state.get(key) not in labels:
+                st.session_state[key] = first
+            st.markdown(words, width="content")
+            picked.append(
+                st.selectbox(
+                    words, list(labels), index=None, key=key, placeholder=open_, width=240,
+                    label_visibility="collapsed", format_func=labels.__getitem__,
+                )
+            )  # fmt: skip
+        grows = f"as **{look.plain(axis.name)}** grows from {axis.values[0]:,} to {axis.values[-1]:,}?"
+        st.markdown(grows, width="content")
+    one, other = picked
+    return (one, other) if one and other and one != other else ()
+
+
+def _standing(run: Run, *, imported: bool) -> None:
+    grid = [point for point in run.points if asked_for(run, point)]
     if run.status != "complete":
-        ended = texts.SWEEP_ENDED.get(run.status, run.status)
-        done = sum(point.status == "complete" for point in run.points)
-        kept = texts.POINTS_KEPT if imported else texts.POINTS_CONTINUE
-        st.caption(kept.format(ended=ended, done=done, points=len(run.points)))
-    skipped = [point for point in run.points if point.status == "skipped" and not point.ranking]
-    if skipped and len(skipped) == len(run.points):
-        reason = look.sentence(skipped[0].reason)
-        st.warning(look.plain(texts.NOTHING_MEASURED.format(reason=reason)), icon=":material/block:")
-    heading.draw_function(run)
+        done = f"{sum(point.status == 'complete' for point in grid)} of {len(grid)} points are complete"
+        rest = "" if imported or places.viewer() else ", and Continue measures the rest"
+        ended = _ENDED.get(run.status, run.status)
+        st.caption(f":material/info: {ended}: {done}. What was measured is kept{rest}.")
+    reasons = [point.reason for point in grid if point.status == "skipped" and not point.ranking]
+    if grid and len(reasons) == len(grid):
+        st.warning(look.plain(f"No point was measured. {look.sentence(reasons[0])}"), icon=":material/block:")
 
 
 def doubts(run: Run) -> list[str]:
@@ -69,199 +98,112 @@ def doubts(run: Run) -> list[str]:
     first: dict[str, str] = {}
     for point in run.points:
         for warning in point.warnings:
-            if warning.code in rules.OF_A_VERDICT:
+            if warning.code in warnings.OF_A_VERDICT:
                 places.setdefault(warning.code, []).append(readable(point.at))
                 first.setdefault(warning.code, warning.message)
-    said = []
-    for code, (first_place, *others) in places.items():
-        count = len(others)
-        where = texts.DOUBT_AT_MORE if count > 1 else texts.DOUBT_AT_TWO if count else texts.DOUBT_AT
-        said.append(look.sentence(where.format(place=first_place, count=count, doubt=first[code])))
-    return said + [look.sentence(warning.message) for warning in run.warnings if warning.code not in places]
+    sentences = []
+    for code, (place, *others) in places.items():
+        more = f", and likewise at {len(others)} more point{'s' if len(others) > 1 else ''}" if others else ""
+        sentences.append(look.sentence(f"at {place}{more}: {first[code]}"))
+    return sentences + [look.sentence(warning.message) for warning in run.warnings if warning.code not in places]
 
 
-# --- one axis --------------------------------------------------------------------------------------------------------
+# --- charts ----------------------------------------------------------------------------------------------------------
 
 
-def _latency(run: Run, version: int) -> Any:
-    """Draw the lines; return the event of a click on a point of one."""
-    axis, strategy_lines = run.axes[0], lines(run.points, run.axes)
-    mappers, modes = [line.mapper for line in strategy_lines], [line.mode for line in strategy_lines]
-    st.markdown(texts.SWEEP_LATENCY.format(axis=look.plain(axis.name)))
-    st.html(look.legend_html(mappers, modes, lines=True))
-    pair = sweep_pair.asked(run) or ()
-    crossings = sweep_pair.crossings(run, version, pair) if pair else ()
-    frame = _frame(run, version, "latency", pair, crossings)
-    if not frame.num_rows:
-        return None
-    event = st.vega_lite_chart(
-        frame, sweep_lines.specification("latency", axis), key="sweep_latency", on_select="rerun",
-        selection_mode=sweep_map.SELECTION, alt=_alt(run, version, "latency"),
-    )  # fmt: skip
-    st.caption(texts.SWEEP_LATENCY_ABOUT)
+def _frame(make: Callable[[], Any], *key: object) -> pa.Table:
+    return _memo.get(key, lambda: packed(make()))
+
+
+def _lines(sweep: SweepFindings, version: int, pair: tuple[str, ...]) -> Any:
+    """Draw latency and memory along the axis; return the event of a click on a point."""
+    run, axis, event = sweep.run, sweep.run.axes[0], None
+    st.html(look.legend_html([line.mapper for line in sweep.lines], [line.mode for line in sweep.lines], lines=True))
+    quantities: tuple[sweep_lines.Quantity, ...] = ("latency", "memory")
+    with st.grid(2, min_column_width=480, gap="medium", key="sweep_charts") as grid:
+        for quantity in quantities:
+            key = (run.id, version, quantity, *pair)
+            frame = _frame(partial(sweep_lines.frame, sweep, quantity, pair), *key)
+            if not frame.num_rows:
+                continue
+            drawn, alt = sweep_lines.specification(quantity, axis), partial(sweep_lines.takeaway, sweep, quantity)
+            chart = partial(
+                st.vega_lite_chart, frame, drawn, key=f"sweep_{quantity}", alt=_memo.get((*key, "alt"), alt)
+            )
+            with grid.cell():
+                st.markdown(f"**{quantity.capitalize()}** of one call over {look.plain(axis.name)}")
+                if quantity == "latency":
+                    event = chart(on_select="rerun", selection_mode=sweep_map.SELECTION)
+                else:
+                    chart()
+    st.caption("Band: 95 % interval. Ring: one overtakes another, with its interval. ✕: did not work, or was not run.")
     return event
 
 
-def _memory(run: Run, version: int) -> None:
-    frame = _frame(run, version, "memory", sweep_pair.asked(run) or ())
-    if not frame.num_rows:
+def _map(sweep: SweepFindings, version: int) -> Any:
+    """Draw the map; return the event of a click on a cell."""
+    run, (across, up) = sweep.run, sweep.run.axes
+    frame = _frame(partial(sweep_map.frame, sweep), run.id, version, "map")
+    count = f"{len(measured(run))} of {len(run.points)} cells measured"
+    st.markdown(f"**Who is fastest** at each {look.plain(across.name)} and {look.plain(up.name)}: {count}")
+    st.html(sweep_map.legend_html(sweep))
+    drawn = sweep_map.sized(sweep_map.specification(across.name, up.name), run)
+    event = st.vega_lite_chart(
+        frame, drawn, key="sweep_map", alt=sweep_map.takeaway(sweep), on_select="rerun",
+        selection_mode=sweep_map.SELECTION,
+    )  # fmt: skip
+    st.caption(sweep_map.about(sweep))
+    return event
+
+
+# --- the rest --------------------------------------------------------------------------------------------------------
+
+
+def _failures(sweep: SweepFindings) -> None:
+    rows = failures.by_reason(sweep.lines)
+    if not rows:
         return
-    st.markdown(texts.SWEEP_MEMORY.format(axis=look.plain(run.axes[0].name)))
-    drawn = sweep_lines.specification("memory", run.axes[0])
-    st.vega_lite_chart(frame, drawn, key="sweep_memory", alt=_alt(run, version, "memory"))
+    st.markdown(f"**Did not work, or was not run** ({len({line.slug for alike, _ in rows for line in alike})})")
+    with st.container(border=True, gap="small", key="failures"):
+        for alike, words in rows:
+            names = "".join(look.strategy_html(line.slug, line.mapper, line.mode) for line in alike)
+            st.html(
+                f'<div style="display:flex;flex-wrap:wrap;gap:0 1em">{names}'
+                f'<span style="overflow-wrap:anywhere">{html.escape(words)}</span></div>'
+            )
 
 
-def _frame(
-    run: Run, version: int, quantity: sweep_lines.Quantity, asked: Sequence[str], crossings: Sequence[Crossover] = ()
-) -> pa.Table:
-    key = (run.id, version, quantity, *asked)
-    return _memo.get(
-        key, lambda: packed(base.revised(sweep_lines.frame(run, quantity, asked, crossings), *map(str, key)))
-    )
-
-
-def _alt(run: Run, version: int, quantity: sweep_lines.Quantity) -> str:
-    return _memo.get((run.id, version, quantity, "alt"), lambda: sweep_lines.takeaway(run, quantity))
-
-
-def _crossovers(run: Run, version: int, finished: bool) -> None:
-    """Draw the question about two strategies, and where others that lead overtake each other."""
-    if not run.crossovers and not (finished and sweep_analysis.measured(run)):
+def _scaling(sweep: SweepFindings) -> None:
+    if not sweep.fits:
         return
-    st.markdown(texts.CROSSOVERS)
-    with st.container(key="crossovers", gap="small"):
-        said = sweep_pair.draw(run, version)
-        others = [crossover for crossover in run.crossovers if {crossover.a, crossover.b} != set(said)]
-        if not run.crossovers:
-            st.caption(texts.NO_CROSSOVER)
-        if crossings := [crossover for crossover in others if crossover.value is not None]:
-            st.markdown("\n".join(f"- {look.plain(sentence(crossover))}" for crossover in crossings))
-        if without := [crossover for crossover in others if crossover.value is None]:
-            pairs = texts.ONE_PAIR_APART if len(without) == 1 else texts.PAIRS_APART
-            with st.expander(pairs.format(count=len(without)), type="compact", key="no_crossing"):
-                st.caption("\n".join(f"- {look.plain(sentence(crossover))}" for crossover in without))
-
-
-def _failures(run: Run) -> None:
-    lists = {
-        texts.DID_NOT_WORK: ("failures", failures.did_not_work(run)),
-        texts.NOT_RUN: ("not_run", failures.not_run(run)),
-    }
-    for title, (key, rows) in lists.items():
-        if not rows:
-            continue
-        st.markdown(title.format(count=sum(len(alike) for alike, _ in rows)))
-        with st.container(border=True, gap="small", key=key):
-            for alike, words in rows:
-                names = "".join(look.strategy_html(line.slug, line.mapper, line.mode) for line in alike)
-                st.html(
-                    f'<div style="display:flex;flex-wrap:wrap;gap:0 1em">{names}'
-                    f'<span style="overflow-wrap:anywhere">{html.escape(words)}</span></div>'
-                )
-
-
-def _scaling(run: Run, version: int) -> None:
-    if not run.fits:
-        return
-    modes = {line.slug: line.mode for line in lines(run.points, run.axes)}
-    axis = run.axes[0].name
-    growths = _memo.get((run.id, version, "growth"), lambda: scaling.growths(run))
-    slope = texts.PER_ELEMENT if axis == "batch" else texts.PER_OTHER.format(axis=axis)
-    st.markdown(texts.SCALING.format(axis=look.plain(axis)))
+    axis, labels = sweep.run.axes[0].name, {line.slug: line.label for line in sweep.lines}
+    slope = "cost per element" if axis == "batch" else f"cost for each of {axis}"
+    st.markdown(f"**Scaling**: latency ≈ a + b · {look.plain(axis)}")
     st.dataframe(
         [
             {
-                texts.STRATEGY_COLUMN: look.label(fit.strategy, modes.get(fit.strategy, "")),
-                texts.FIXED_COST: cost(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s),
-                texts.SLOPE.format(slope=slope): cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s),
-                texts.GROWS_AS: scaling.power(axis, growths[fit.strategy]) if fit.strategy in growths else "–",
-                texts.FIT_NOTE: fit.note,
+                "strategy": labels.get(fit.strategy, fit.strategy),
+                "fixed cost per call, a": cost(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s),
+                f"{slope}, b": cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s),
+                "grows as": scaling.power(axis, growth) if growth else look.MISSING,
             }
-            for fit in sorted(run.fits, key=lambda fit: fit.per_element_s)
+            for fit, growth in sorted(sweep.fits, key=lambda of: of[0].per_element_s)
         ],
         hide_index=True, key="scaling", row_height=_ROW_HEIGHT,
-        alt=texts.SCALING_ALT.format(slope=slope),
+        alt=f"Fixed cost per call, {slope} and growth of each strategy",
     )  # fmt: skip
+    curved = len(sweep.run.fits) - len(sweep.fits)
+    if curved:
+        st.caption(f"Not along a straight line, and so left out: {curved} of {len(sweep.run.fits)}.")
 
 
-# --- two axes --------------------------------------------------------------------------------------------------------
-
-
-def _map(run: Run, version: int) -> Any:
-    """Draw the map; return the event of a click on a cell."""
-    frame = _memo.get((run.id, version, "map"), lambda: packed(base.revised(sweep_map.frame(run), run.id, version)))
-    across, up = run.axes
-    measured = sum(bool(point.ranking) and not inferred(point) for point in run.points)
-    st.markdown(
-        texts.MAP.format(
-            across=look.plain(across.name), up=look.plain(up.name), measured=measured, cells=len(run.points)
-        )
-    )
-    st.html(sweep_map.legend_html(run))
-    drawn = sweep_map.sized(sweep_map.specification(across.name, up.name), run)
-    return st.vega_lite_chart(
-        frame, drawn, key="sweep_map", alt=sweep_map.takeaway(run), on_select="rerun",
-        selection_mode=sweep_map.SELECTION,
-    )  # fmt: skip
-
-
-# --- latency against memory ------------------------------------------------------------------------------------------
-
-
-def _front(run: Run) -> None:
-    if not sweep_front.offered(run):
+def _front(run: Run, version: int) -> None:
+    at, measurements = sweep_front.subject(run, sweep_point.chosen(run))
+    words = sweep_front.sentence(measurements)
+    if not words:
         return
-    with st.container(key="front", gap="small"):
-        st.markdown(texts.FRONT)
-        st.fragment(_draw_front)(run.id)
-
-
-def _draw_front(run_id: str) -> None:
-    # A fragment: the slider moves without the rest of the page. It is kept with what it is given: that is no run.
-    snapshot = client.shared().snapshot(run_id)
-    if snapshot is None:
-        return
-    run, version = snapshot.run, snapshot.version
-    index = None if sweep_front.by_option(run) else _choose_point(run)
-    measurements = sweep_front.subject(run, index)
-    limit_bytes = _slider(run, measurements)
-    st.markdown(look.plain(sweep_front.sentence(measurements, limit_bytes)))
-    key = (run.id, version, index, limit_bytes)
-    frame = _memo.get((*key, "front"), lambda: packed(base.revised(sweep_front.frame(measurements, limit_bytes), *key)))
-    st.vega_lite_chart(frame, sweep_front.SPEC, key="front_chart", alt=sweep_front.takeaway(measurements))
-    st.caption(chart_texts.FRONT_ABOUT)
-
-
-def _choose_point(run: Run) -> int:
-    """Draw the list of points; the largest one is chosen at first."""
-    offered = {place(run.points[index]): index for index in sweep_front.offered(run)}
-    names = {where: readable(run.points[index].at) for where, index in offered.items()}
-    chosen = sweep_point.chosen_place(_FRONT_CHOSEN, run)
-    st.session_state[_FRONT_AT] = chosen if chosen in offered else max(offered)
-    picked = st.selectbox(
-        texts.FRONT_AT, list(offered), key=_FRONT_AT, on_change=sweep_point.choose,
-        args=(_FRONT_CHOSEN, _FRONT_AT, run.id), format_func=names.__getitem__,
-    )  # fmt: skip
-    return offered[picked]
-
-
-def _slider(run: Run, measurements: Sequence[Measurement]) -> int:
-    """Draw the slider of the memory that there is, in bytes: beyond all that is needed, until it is moved; then as near
-    to that as is offered."""
-    offered = sweep_front.steps(measurements)
-    chosen = st.session_state.get("memory_dial") if st.session_state.get("dial_chosen") == run.id else None
-    st.session_state["memory_dial"] = min(max(chosen, offered[0]), offered[-1]) if chosen else offered[-1]
-    return int(
-        st.select_slider(
-            texts.MEMORY_DIAL,
-            offered,
-            key="memory_dial",
-            format_func=look.size,
-            on_change=_chosen,
-            args=("dial_chosen", run.id),
-        )
-    )
-
-
-def _chosen(key: str, run_id: str) -> None:
-    st.session_state[key] = run_id
+    st.markdown(f"**Latency against memory**{f' at {look.plain(readable(at))}' if at else ''}")
+    if len(pareto.front(measurements)) > 1:  # one point alone is no chart
+        frame = _frame(partial(sweep_front.frame, measurements), run.id, version, "front", *at.values())
+        st.vega_lite_chart(frame, sweep_front.SPEC, key="front_chart", alt=f"Latency against memory. {words}")
+    st.caption(look.named(words, [item.strategy for item in measurements]))

@@ -7,23 +7,20 @@ from msgspec.structs import replace
 
 from measure.judge import sweep_analysis
 from measure.judge.lines import place, readable
-from measure.run.run import Point, Run
+from measure.run.run import Run
 from views.charts import sweep_map
-from views.result import texts
+from views.choices import address, compare
 from views.result.compare import draw_comparison
 from views.ui import look
-from views.ui.parameters import option_key, size_key
 
-_COMPARE = "views/pages/compare.py"
-# The list, and the click that was followed last.
+# The list, the run and the place that it was set for last, and the click that was followed last.
 _LIST, _CHOSEN, _CLICKED = "sweep_point", "sweep_point_chosen", "sweep_clicked"
 
 
-def point_run(run: Run, point: Point) -> Run:
-    """One point of a sweep as the comparison that it is."""
-    at = "-".join(f"{name}-{value}" for name, value in point.at.items())
-    # What is computed of it is kept under its id.
-    return replace(sweep_analysis.comparison(run, point), id=f"{run.id}-{at}")
+def chosen(run: Run) -> tuple[int, ...] | None:
+    """Return the place that was chosen in this run; a choice in another one says nothing about it."""
+    run_id, where = st.session_state.get(_CHOSEN) or (None, None)
+    return where if run_id == run.id else None
 
 
 def draw(run: Run, version: int, baseline: str | None, event: Any, *, imported: bool) -> None:
@@ -33,25 +30,31 @@ def draw(run: Run, version: int, baseline: str | None, event: Any, *, imported: 
     if not offered:
         return
     names = {where: f"{readable(point.at)} ({sweep_map.state(point)})" for where, point in offered.items()}
-    _take_click(run, event)
-    chosen = chosen_place(_CHOSEN, run)
-    st.session_state[_LIST] = chosen if chosen in offered else None
+    clicks = [click.get(sweep_map.SELECTION) for click in event.selection.get(sweep_map.SELECTION, [])] if event else []
+    if clicks and clicks[0] != st.session_state.get(_CLICKED):
+        # A click chooses once, until another one: by then the list may say something else.
+        st.session_state[_CLICKED] = clicks[0]
+        for where, point in offered.items():
+            if sweep_map.cell(run, point) == clicks[0]:
+                st.session_state[_CHOSEN] = (run.id, where)
+    st.session_state[_LIST] = chosen(run) if chosen(run) in offered else None
     picked = st.selectbox(
-        texts.POINT_AT, list(offered), index=None, key=_LIST,
-        placeholder=texts.POINT_PLACEHOLDER, on_change=choose, args=(_CHOSEN, _LIST, run.id),
-        format_func=names.__getitem__,
+        "Show the comparison at", list(offered), index=None, key=_LIST, on_change=_choose, args=(run.id,),
+        placeholder="choose a point, or click one above", format_func=names.__getitem__,
     )  # fmt: skip
     if picked is None:
         return
     point = offered[picked]
-    comparison = point_run(run, point)
+    at = "-".join(f"{name}-{value}" for name, value in point.at.items())
+    # What is computed of it is kept under its id.
+    comparison = replace(sweep_analysis.comparison(run, point), id=f"{run.id}-{at}")
     with st.container(border=True, key="point", gap="small"):
         st.page_link(
-            _COMPARE, label=texts.COMPARE_LINK, icon=":material/compare_arrows:",
-            query_params=_address(comparison),
+            "views/pages/compare.py", label="Open these choices on the Compare page", icon=":material/compare_arrows:",
+            query_params=address.write(compare.of_run(comparison), {}, address.fields),
         )  # fmt: skip
         if not point.measurements:
-            st.caption(look.plain(look.sentence(f"{sweep_map.state(point)}")))
+            st.caption(look.plain(look.sentence(sweep_map.state(point))))
             return
         draw_comparison(
             comparison, version, finished=point.status not in ("waiting", "running"), baseline=baseline,
@@ -59,32 +62,5 @@ def draw(run: Run, version: int, baseline: str | None, event: Any, *, imported: 
         )  # fmt: skip
 
 
-def _take_click(run: Run, event: Any) -> None:
-    """Have a click choose the point, until another one is chosen by other means."""
-    if event is None:
-        return
-    picked = [selected.get(sweep_map.SELECTION) for selected in event.selection.get(sweep_map.SELECTION, [])]
-    clicked = next((point for point in run.points if picked and sweep_map.cell(run, point) == picked[0]), None)
-    if clicked is not None and picked[0] != st.session_state.get(_CLICKED):
-        st.session_state[_CLICKED] = picked[0]
-        st.session_state[_CHOSEN] = (run.id, place(clicked))
-
-
-def choose(chosen: str, widget: str, run_id: str) -> None:
-    """Keep what is picked in a list of points, which are told by their place, for this run."""
-    st.session_state[chosen] = (run_id, st.session_state[widget])
-
-
-def chosen_place(chosen: str, run: Run) -> tuple[int, ...] | None:
-    """Return what was picked for this run; a choice in another one says nothing about it."""
-    run_id, where = st.session_state.get(chosen) or (None, None)
-    return where if run_id == run.id else None
-
-
-def _address(comparison: Run) -> dict[str, Any]:
-    """Return the query parameters with which the Compare page makes a comparison's choices."""
-    request = comparison.request
-    parameters: dict[str, Any] = {"workload": request.workload, "dtype": request.dtype, "device": request.device}
-    parameters |= {size_key(name): str(value) for name, value in request.size.items()}
-    parameters |= {option_key(name): str(value) for name, value in request.workload_options.items()}
-    return {**parameters, "strategies": list(request.strategies) or ["default"]}
+def _choose(run_id: str) -> None:
+    st.session_state[_CHOSEN] = (run_id, st.session_state[_LIST])

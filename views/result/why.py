@@ -1,19 +1,22 @@
-"""The tab «Why»: the reasons of each strategy in a sentence and a row, the ops of one call, files to open elsewhere."""
+"""The tab «Why»: the reasons of each strategy in a sentence and a row, the ops and the memory of one call, files to
+open elsewhere."""
 
 import re
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import streamlit as st
 
 from measure import client
 from measure.judge import limit, reasons
-from measure.output.rows import Row
+from measure.judge.findings import Findings, Row
 from measure.run import why
 from measure.run.place import StoreError
 from measure.run.request import RequestError
 from measure.run.run import Measurement, Run
-from views.result import exports, texts
+from views.charts import names, timeline
+from views.result import exports
 from views.result.progress import cancel
 from views.ui import guard, look, session
 from views.ui.memo import Memo, packed
@@ -21,6 +24,7 @@ from workloads import places
 
 _memo = Memo(__name__)
 _POLL_S = 1.0
+_THREE, _ALL = "the three that matter", "all"
 _UNBROKEN = "\u00a0"  # between a number and its unit, where no line may break
 _UNIT = re.compile(r"(?<=\d) (?=[%×µnm]|s\b|MiB|KiB)")
 _NONE = "This run holds no reasons."
@@ -53,33 +57,37 @@ _FILES = {
 }
 
 
-def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool) -> None:
-    """Draw the tab; where nothing is explained yet, the button that asks for it."""
-    by_slug = {item.strategy: item for item in run.measurements}
-    explained = [row for row in rows if why.explained(by_slug[row.slug].why) is not None]
+def draw(result: Findings, version: int, prefix: str, *, imported: bool) -> None:
+    """Draw the tab; where nothing is explained yet, the button that asks for it. ``prefix`` begins the widgets' keys;
+    ``imported``: the run comes from elsewhere."""
+    run, rows = result.run, list(result.rows)
+    explained = [row for row in rows if why.explained(row.measurement.why) is not None]
     if not (places.viewer() or prefix or imported):
         _ask(run)
     elif not explained:
         st.caption(_NONE if places.viewer() else _NONE_IMPORTED if imported else _NONE_EXAMPLE)
-    if not any(isinstance(by_slug[row.slug].why, why.Explained) for row in rows):
-        return
-    st.html(_sentences(rows, _memo.get((run.id, version, "sentences"), lambda: reasons.predicates(run))))
-    if run.limit is not None and limit.tells(run):
-        st.caption(look.plain(look.sentence(f"{limit.FLOOR}: {limit.describe(run.limit)}")))
-    if not explained:
-        return
+    if any(isinstance(row.measurement.why, why.Explained) for row in rows):
+        st.html(_sentences(rows, _memo.get((run.id, version, "sentences"), lambda: reasons.predicates(result))))
+        if run.limit is not None and limit.tells(run):
+            st.caption(look.plain(look.sentence(f"{limit.FLOOR}: {limit.describe(run.limit)}")))
+    if explained:
+        _figures_of_calls(run, version, explained, prefix)
+    _memory(result, version, prefix)
+
+
+def _figures_of_calls(run: Run, version: int, explained: list[Row], prefix: str) -> None:
     st.dataframe(
-        _memo.get((run.id, version, "figures"), lambda: packed(_figures(explained, by_slug))), hide_index=True,
+        _memo.get((run.id, version, "figures"), lambda: packed(_figures(explained))), hide_index=True,
         key=f"{prefix}why_figures", placeholder=look.MISSING, alt="What happens in one call of each strategy",
         column_config={
-            texts.STRATEGY_COLUMN: st.column_config.TextColumn(pinned=True),
+            "strategy": st.column_config.TextColumn(pinned=True),
             **{name: st.column_config.NumberColumn(format=form, help=text) for name, (form, text) in _NUMBERS.items()},
         },
     )  # fmt: skip
     options = [row.slug for row in explained]
     if st.session_state.get("why_of") not in options:
         st.session_state["why_of"] = options[0]
-    picked = by_slug[st.selectbox(texts.STRATEGY, options, key="why_of")]
+    picked = run.measurement(st.selectbox("Strategy", options, key="why_of"))
     _ran(picked, prefix)
     if not prefix:
         _files(run, picked)
@@ -95,6 +103,9 @@ def _ask(run: Run) -> None:
         st.fragment(_watch, run_every=_POLL_S)(run.id, *reasons.progress(job[1].run))
         return
     able = reasons.explainable(run)
+    if not able:
+        st.caption("No strategy has a steady call that could be explained.")
+        return
     explained = sum(why.explained(item.why) is not None for item in able)
     refusal = st.session_state.pop("why_refusal", None)
     if refusal:
@@ -128,7 +139,7 @@ def _watch(run_id: str, shown: int, able: int) -> None:
             st.caption(f":material/hourglass_top: {look.plain(standing)}")
             if session.may(snapshot.owner):
                 icon = ":material/stop_circle:"
-                st.button(texts.CANCEL, key="cancel_why", icon=icon, on_click=cancel, args=(job_id,))
+                st.button("Cancel", key="cancel_why", icon=icon, on_click=cancel, args=(job_id,))
         st.progress(shown / able if able else 0.0)
 
 
@@ -146,16 +157,16 @@ def _sentences(rows: list[Row], predicates: dict[str, str]) -> str:
     return f'<div style="font-size:.95rem;line-height:1.45">{"".join(lines)}</div>'
 
 
-def _figures(rows: list[Row], by_slug: dict[str, Measurement]) -> pd.DataFrame:
+def _figures(rows: list[Row]) -> pd.DataFrame:
     """Return milliseconds, percent and counts; a column that is empty for all strategies is left out."""
     figures: list[dict[str, Any]] = []
     for row in rows:
-        item = by_slug[row.slug]
+        item = row.measurement
         reason = why.explained(item.why)
         assert reason is not None
         figures.append(
             {
-                texts.STRATEGY_COLUMN: row.label,
+                "strategy": row.label,
                 "call": 1e3 * reason.call_s,
                 **{name: 100 * share or None for name, share in why.shares(reason).items()},
                 "on the GPU": 1e3 * (reason.in_streams_s or 0.0) or None,
@@ -197,3 +208,45 @@ def _files(run: Run, item: Measurement) -> None:
             label, about = _FILES.get(name, (name, ""))
             address = exports.of_run(run.id, "artifact", strategy=item.strategy, name=name)
             st.link_button(label, address, help=about, key=look.key("artifact", name), icon=":material/download:")
+
+
+# --- memory over one call --------------------------------------------------------------------------------------------
+
+
+def _memory(result: Findings, version: int, prefix: str) -> None:
+    """Draw the memory that a call holds over time, of those that tell most or of one that is picked."""
+    timed = {item.strategy: item for item in timeline.known(result.run.measurements)}
+    rows = [row for row in result.rows if row.slug in timed]
+    if not rows:
+        return
+    st.markdown("**Memory over one call**")
+    groups = {_THREE: timeline.telling(rows), _ALL: [row.slug for row in rows]}
+    if len(groups[_THREE]) == len(rows):
+        del groups[_THREE]
+    options = [*groups, *groups[_ALL]]
+    if st.session_state.get("memory_of") not in options:
+        st.session_state["memory_of"] = options[0]
+    picked = st.selectbox("Strategy", options, key="memory_of")
+    share = picked in groups
+    chosen = [timed[slug] for slug in groups.get(picked, [picked])]
+    st.html(look.legend_html([item.mapper for item in chosen], [item.mode for item in chosen], lines=True))
+    key = (result.run.id, version, "timeline", picked)
+    frame: pa.Table = _memo.get(key, lambda: packed(timeline.frame(chosen)))
+    peak = max(chosen, key=lambda item: item.memory.peak_bytes if item.memory else 0)
+    most = look.size(peak.memory.peak_bytes if peak.memory else None)
+    st.vega_lite_chart(
+        frame, names.sized(timeline.SPEC, frame), key=f"{prefix}timeline",
+        alt=f"Memory held over one call: {peak.strategy} holds {most} at most.",
+    )  # fmt: skip
+    st.caption("One steady call; inputs and captured variables exist before it and are not counted.")
+    memory = chosen[0].memory
+    if not share and memory is not None and memory.at_peak:
+        st.markdown(f"**Held at the peak of {look.size(memory.peak_bytes)}**, by the op that allocated it")
+        st.dataframe(
+            [
+                {"op": part.op or "not named", "memory": look.size(part.bytes),
+                 "share": look.percent(part.bytes / memory.peak_bytes) if memory.peak_bytes else look.MISSING}
+                for part in memory.at_peak
+            ],
+            hide_index=True, key="at_peak", alt=f"What held memory at the peak of {picked}",
+        )  # fmt: skip

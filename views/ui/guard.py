@@ -6,16 +6,18 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from views.ui import texts
-
 _log = logging.getLogger("mapbench.page")
 
 
 @contextmanager
-def calm(what: str) -> Iterator[None]:
-    """Show a sentence in place of ``what`` where drawing it fails. Streamlit's own control flow passes through."""
+def calm(part: str) -> Iterator[None]:
+    """Show a sentence in place of a part of the page where drawing it fails. Streamlit's own control flow passes."""
     try:
         yield
     except Exception:
-        _log.exception("%s could not be drawn", what)
-        st.error(texts.FAULT.format(part=what), icon=":material/error:")
+        _log.exception("%s could not be drawn", part)
+        st.error(
+            f"A fault in Mapbench kept {part} from being shown. Measuring is not affected; the server's log holds the "
+            "details. Reloading the page may help.",
+            icon=":material/error:",
+        )

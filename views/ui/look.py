@@ -3,7 +3,7 @@
 import html
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from measure.run.text import (
     GLYPHS,
@@ -16,13 +16,11 @@ from measure.run.text import (
     label,
     number,
     percent,
-    rough_seconds,
     seconds,
     seconds_with_interval,
     shortened,
     size,
 )
-from views.ui import texts
 
 __all__ = [
     "GLYPHS",
@@ -35,7 +33,6 @@ __all__ = [
     "label",
     "number",
     "percent",
-    "rough_seconds",
     "seconds",
     "seconds_with_interval",
     "shortened",
@@ -87,9 +84,8 @@ ICON = (
     '<path d="M24 1.5L30.5 8L24 14.5L17.5 8Z" fill="#008871"/></svg>'
 )
 LOGO = (
-    '<svg xmlns="http://www.w3.org/2000/svg" width="150" height="32" viewBox="0 0 150 32">'
+    '<svg xmlns="http://www.w3.org/2000/svg" width="164" height="32" viewBox="0 0 164 32">'
     f'{ICON[ICON.index("<circle") : -6]}<text x="38" y="23" font-family="Arial, Helvetica, sans-serif" '
-    # As wide as this in every font: wider ones would lose the last letter.
     'font-size="21" font-weight="600" textLength="110" lengthAdjust="spacingAndGlyphs" fill="#3f7fd0">Mapbench</text>'
     "</svg>"
 )
@@ -191,13 +187,36 @@ _CODE = re.compile(r"`([^`]*)`")
 def plain(text: object) -> str:
     """Return ``text`` escaped for Markdown, so that it is shown as it is, as one paragraph; spaces at which no line may
     break stay."""
-    joined = _BREAKS.sub(" ", str(text)).strip()
-    return _DIRECTIVE.sub(rf":{_WORD_JOINER}", _MARKDOWN.sub(r"\\\1", joined))
+    return _escaped(str(text)).strip()
+
+
+def _escaped(text: str) -> str:
+    return _DIRECTIVE.sub(rf":{_WORD_JOINER}", _MARKDOWN.sub(r"\\\1", _BREAKS.sub(" ", text)))
 
 
 def code_html(text: str) -> str:
     """Return ``text`` as HTML, with the parts in backticks as code; nothing else in it has a meaning."""
     return _CODE.sub(r'<code style="font-size:.9em">\1</code>', html.escape(text))
+
+
+def _parts(text: str, names: Sequence[str]) -> list[str]:
+    """Split ``text`` at the names of strategies: every second part is one."""
+    longest_first = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True) if "`" not in name)
+    return re.split(rf"(?<![\w.])({longest_first})(?![\w?=]|\.\w)", text) if longest_first else [text]
+
+
+def named(text: str, names: Sequence[str]) -> str:
+    """Return ``text`` as Markdown, with the ``names`` of strategies in code font; nothing else in it has a meaning."""
+    parts = _parts(text, names)
+    return "".join(f"`{part}`" if place % 2 else _escaped(part) for place, part in enumerate(parts))
+
+
+def named_html(text: str, names: Sequence[str]) -> str:
+    """The same as HTML."""
+    parts = map(html.escape, _parts(text, names))
+    return "".join(
+        f'<code style="font-size:.92em">{part}</code>' if place % 2 else part for place, part in enumerate(parts)
+    )
 
 
 def sentence(text: str) -> str:
@@ -211,7 +230,7 @@ def duration(value_s: float | None) -> str:
     if value_s is None:
         return MISSING
     if value_s < 1:
-        return texts.SHORT_TIME
+        return "under 1 s"
     whole = round(value_s)
     if whole < 60:
         return f"{whole} s"

@@ -22,8 +22,8 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class Memo:
-    """A place in the one memory of all pages, found again by its name: Streamlit runs a page's file anew at every
-    interaction. For values that nobody changes."""
+    """A place in the one memory of all pages, by its name: Streamlit runs a page's file anew at every interaction. For
+    values that nobody changes."""
 
     name: str
 
@@ -36,14 +36,13 @@ class Memo:
         value = make()  # outside of the lock: at worst two sessions make the same
         with _lock:
             _values[place] = value
-            while len(_values) > _MOST_VALUES:
+            if len(_values) > _MOST_VALUES:
                 _values.popitem(last=False)
         return value
 
 
 def packed(frame: "pd.DataFrame") -> "pa.Table":
-    """Return a frame in the form in which it is sent, so that this work is done once and not at every change of a
-    widget."""
+    """The frame in the form in which it is sent: this work is done once, and not at every change of a widget."""
     import pyarrow as pa  # not needed by the choices, which are on the page before anything is packed
 
     return pa.Table.from_pandas(frame, preserve_index=False)

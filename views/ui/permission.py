@@ -3,12 +3,13 @@
 import ipaddress
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import streamlit as st
 
 from measure import client
 from measure.run.request import RequestError
+from measure.store.store import Snapshot
 from workloads import places
 from workloads.functions import Given
 
@@ -31,14 +32,19 @@ def may_execute() -> bool:
     if chosen := os.environ.get("MAPBENCH_OWN_CODE", ""):
         return chosen.lower() not in ("0", "false", "no")
     headers = st.context.headers
+    host = _HOST.fullmatch(headers.get("Host", ""))
     return (
         _is_this_machine(st.get_option("server.address"))
-        and _is_this_machine(_name(headers.get("Host", "")))
+        and host is not None
+        and _is_this_machine(host[1] or host[2])
         and not any(name in headers for name in _OF_PROXIES)
     )
 
 
-def give(given: Given, size: Mapping[str, int] | None = None, seed: int = 0) -> str:
+def give(
+    given: Given, size: Mapping[str, int] | None = None, seed: int = 0,
+    waiting: Callable[[Snapshot], None] | None = None,
+) -> str:  # fmt: skip
     """Hand this visitor's code over to be executed (`Client.give`), and return its slug.
 
     RequestError where it cannot be measured, or where this visitor may not have code executed: the editor may have been
@@ -49,20 +55,12 @@ def give(given: Given, size: Mapping[str, int] | None = None, seed: int = 0) -> 
             "code of yours can be run only on a server that others cannot reach, opened as http://localhost or "
             "http://127.0.0.1"
         )
-    return client.shared().give(given, size, seed)
-
-
-def _name(host: str) -> str | None:
-    """The name or address in a ``Host`` header, without the port; None where it is no valid one."""
-    parts = _HOST.fullmatch(host)
-    return parts and (parts[1] or parts[2])
+    return client.shared().give(given, size, seed, waiting)
 
 
 def _is_this_machine(name: str | None) -> bool:
     """True for the name or an address of the loopback interface; a server without an address listens to all."""
-    if not name:
-        return False
     try:
-        return name.lower() == "localhost" or ipaddress.ip_address(name).is_loopback
+        return name is not None and (name.lower() == "localhost" or ipaddress.ip_address(name).is_loopback)
     except ValueError:
         return False

@@ -30,7 +30,10 @@ def visitor() -> Visitor:
     """Return who looks at this page."""
     if not places.hosted():
         return NOBODY
-    address = _hashed(_address())
+    # That of this machine stands for one that is not told.
+    forwarded = ",".join(st.context.headers.get_all("X-Forwarded-For")).split(",")[-_MOST_HOPS:]
+    address = source(st.context.ip_address, forwarded, hosting.proxies())
+    address = hmac.new(_KEY, address.encode(), "sha256").hexdigest()
     token = st.context.cookies.get(COOKIE, "")
     if is_token(token):
         owner = hashlib.sha256(token.encode()).hexdigest()
@@ -72,12 +75,6 @@ def source(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Network
     return str(at if at.version == 4 else ipaddress.ip_network((at, _IPV6_BITS), strict=False))
 
 
-def _address() -> str:
-    """Return the address of this visitor; that of this machine stands for one that is not known."""
-    forwarded = ",".join(st.context.headers.get_all("X-Forwarded-For"))
-    return source(st.context.ip_address, forwarded.split(",")[-_MOST_HOPS:], hosting.proxies())
-
-
 def _parsed(text: str) -> Address | None:
     """Return an address as proxies write it, with or without brackets and a port; None where it is none."""
     text = text.strip()
@@ -86,11 +83,7 @@ def _parsed(text: str) -> Address | None:
     elif text.count(":") == 1:
         text = text.partition(":")[0]
     try:
-        found = ipaddress.ip_address(text)
+        address = ipaddress.ip_address(text)
     except ValueError:
         return None
-    return (found.ipv4_mapped or found) if found.version == 6 else found
-
-
-def _hashed(address: str) -> str:
-    return hmac.new(_KEY, address.encode(), "sha256").hexdigest()
+    return (address.ipv4_mapped or address) if address.version == 6 else address

@@ -2,12 +2,11 @@
 
 import streamlit as st
 
-from views.ui import texts
-
-_HTML = f"""<button type="button"><svg viewBox="0 0 24 24" aria-hidden="true"><path
-d="M18 16.1c-.8 0-1.4.3-2 .8l-7.1-4.2
+_HTML = """<button type="button" title="Copies a link that opens this run"><svg viewBox="0 0 24 24" aria-hidden="true"
+><path d="M18 16.1c-.8 0-1.4.3-2 .8l-7.1-4.2
 c.1-.2.1-.5.1-.7s0-.5-.1-.7L16 7.2c.5.5 1.2.8 2 .8a3 3 0 1 0-3-3c0 .2 0 .5.1.7L8 9.8A3 3 0 1 0 8 14.2l7.1 4.2
-c-.1.2-.1.4-.1.6a3 3 0 1 0 3-2.9Z"/></svg><span>{texts.SHARE["label"]}</span></button><span role="status"></span>
+c-.1.2-.1.4-.1.6a3 3 0 1 0 3-2.9Z"/></svg><span>Share</span></button> <small role="status"></small>
+<small class="local" hidden>The link opens on this machine only: send others <a download>the run file</a>.</small>
 """
 
 _CSS = """
@@ -20,6 +19,7 @@ button {
 button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }
 button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
 svg { width: 1.15em; height: 1.15em; fill: currentColor; }
+a { color: var(--st-link-color); }
 [role=status] { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
 """
 
@@ -47,15 +47,17 @@ export default function ({ data, parentElement }) {
     area.remove();
     if (!copied) throw new Error("the browser does not copy");
   };
-  button.title = data.texts.title;
+  const local = parentElement.querySelector(".local");
+  local.querySelector("a").href = data.file;
   button.onclick = async () => {
     try {
       await copy(link());
-      word.textContent = status.textContent = data.texts.copied;
+      word.textContent = status.textContent = "Link copied";
     } catch {
-      window.prompt(data.texts.by_hand, link());
+      window.prompt("Copy this link:", link());
     }
-    setTimeout(() => { word.textContent = data.texts.label; status.textContent = ""; }, 2500);
+    local.hidden = !/^(localhost|127(\\.\\d+){3}|\\[::1\\])$/.test(window.location.hostname);
+    setTimeout(() => { word.textContent = "Share"; status.textContent = ""; }, 2500);
   };
 }
 """
@@ -63,5 +65,6 @@ export default function ({ data, parentElement }) {
 _button = st.components.v2.component("mapbench_share", html=_HTML, css=_CSS, js=_JS)
 
 
-def button(run_id: str) -> None:
-    _button(data={"run": run_id, "texts": texts.SHARE}, key=f"share_{run_id}", width="content")
+def button(run_id: str, file: str) -> None:
+    """Draw the button. ``file``: the address of the run file, for those who cannot open the link."""
+    _button(data={"run": run_id, "file": file}, key=f"share_{run_id}", width="content")

@@ -4,7 +4,7 @@ import re
 
 from measure.claims import known
 from tests.engine import ROOT
-from views.result.texts import DOCUMENTS
+from views.result.claims import DOCUMENTS
 
 TEXT = (ROOT / "docs/claims.md").read_text(encoding="utf-8")
 # In the second column all that stands in backticks, but for names with a dot, is an id.

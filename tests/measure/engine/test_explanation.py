@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from measure.engine import explanation
 from measure.judge import reasons
+from measure.judge.findings import findings
 from measure.pool.launcher import Launcher
 from measure.run import why
 from measure.run.request import RequestError
@@ -58,7 +59,7 @@ def test_an_explanation_counts_what_ran_and_leaves_the_run_as_it_was(own: Own, m
     assert "HloModule" in own.store.artifact(run.id, "batched.xla", why.HLO).decode()
     assert "= While(" in own.store.artifact(run.id, "map_fn.graph", why.GRAPH).decode()
     assert json.loads(gzip.decompress(own.store.artifact(run.id, "map_fn.graph", why.TRACE)))["traceEvents"]
-    assert len(reasons.sentences(run)) == 2
+    assert len(reasons.predicates(findings(run))) == 2
 
 
 def test_what_cannot_be_explained_here_is_said(tmp_path: Path):

@@ -45,7 +45,7 @@ def test_values_of_an_option_are_points_and_what_it_does_not_concern_is_measured
         [slugs[0], STAYS], *([slug] for slug in slugs[1:])
     ]  # fmt: skip
     assert run.status == "complete" and {point.status for point in run.points} == {"complete"}
-    assert run.verdict.startswith("Two strategies tie within ") and (
+    assert run.verdict.startswith("Tie within ") and (
         "chunked.eager with chunk 2 and chunked.eager with chunk 3" in run.verdict
     )
 
@@ -92,6 +92,14 @@ def test_a_sweep_ends_when_it_was_said_to_and_its_points_that_were_not_reached_s
         assert run.status == ("budget" if left else "complete") and continuing.is_open(run) == (hangs is None)
         assert all("time budget was spent" in point.reason for point in left)
         assert left or times != 20.0
+
+
+def test_a_strategy_that_takes_longer_than_its_point_has_does_not_take_the_time_of_others() -> None:
+    subjects = Sized()
+    run = swept(asked(RISES, STAYS, axes=batch(1, 100, 1_000_000), budget_s=30), subjects)
+    assert {point.status for point in run.points} == {"complete"}
+    assert item(run.points[-1], RISES).error.type == "TimeOver" and item(run.points[-1], STAYS).outcome == "ok"
+    assert (RISES, 100) in subjects.started("memory") and (RISES, 1_000_000) not in subjects.started("memory")
 
 
 def test_a_sweep_that_a_person_stops_ends_with_the_points_it_has() -> None:

@@ -5,8 +5,9 @@ import pytest
 from msgspec.structs import replace
 
 from measure.judge import sweep_analysis
-from measure.judge.crossovers import crossovers, of_two, sentences
-from measure.run.run import Analysis, Axis, Crossover, Point
+from measure.judge.crossovers import sentences
+from measure.judge.sweep_findings import SweepFindings, findings
+from measure.run.run import Axis, Point
 from tests import costs, synthetic
 
 GRID = (1, 4, 16, 64, 256, 1024, 4096)
@@ -14,9 +15,9 @@ QUIET = costs.QUIET
 A, B = "loop.eager", "vectorized_map.graph"
 
 
-def crossings_in(points: list[Point], axis: Axis | None = None) -> list[Crossover]:
+def swept(points: list[Point], axis: Axis | None = None) -> SweepFindings:
     axis = axis or costs.axis([point.at["batch"] for point in points])
-    return crossovers(replace(synthetic.sweep(), axes=[axis], points=points, analysis=Analysis()))
+    return findings(sweep_analysis.analyse(replace(synthetic.sweep(), axes=[axis], points=points)))
 
 
 def quiet(latencies: dict[str, tuple[float, float]], grid: tuple[int, ...] = GRID) -> list[Point]:
@@ -24,13 +25,13 @@ def quiet(latencies: dict[str, tuple[float, float]], grid: tuple[int, ...] = GRI
 
 
 def test_of_costs_without_noise_the_crossing_is_exact() -> None:
-    [crossing] = crossings_in(quiet({A: (1e-5, 3e-5), B: (1.6e-4, 5e-6)}))
+    [crossing] = swept(quiet({A: (1e-5, 3e-5), B: (1.6e-4, 5e-6)})).crossovers
     assert (crossing.a, crossing.b, crossing.axis, crossing.none) == (A, B, "batch", None)
     assert crossing.value == pytest.approx(6.0, rel=1e-3)
     assert crossing.low <= 6.001 and crossing.high >= 5.999
     # What is left is what the grid does not know: how latencies run between 4 and 16.
     assert crossing.high / crossing.low < 1.3
-    [close] = crossings_in(quiet({A: (1e-5, 3e-5), B: (1.7e-4, 5e-6)}, (1, 6, 7, 100)))
+    [close] = swept(quiet({A: (1e-5, 3e-5), B: (1.7e-4, 5e-6)}, (1, 6, 7, 100))).crossovers
     assert close.low <= 6.401 <= close.high < 1.2 * close.low, "points next to each other leave little beside noise"
 
 
@@ -52,12 +53,12 @@ def test_intervals_contain_the_true_size_as_often_as_they_say() -> None:
         beside = (below, GRID[GRID.index(below) + 1])
         points = [
             costs.point(
-                value, {slug: fixed + each * value for slug, (fixed, each) in latencies.items()}, rng,
+                value, {slug: fixed + slope * value for slug, (fixed, slope) in latencies.items()}, rng,
                 model, processes=3 if value in beside else 1,
             )
             for value in GRID
         ]  # fmt: skip
-        crossed = [crossing for crossing in crossings_in(points) if crossing.low and crossing.high]
+        crossed = [crossing for crossing in swept(points).crossovers if crossing.low and crossing.high]
         if crossed:
             held.append(any(crossing.low <= true <= crossing.high for crossing in crossed))
     # Some cross at so small an angle that the grid does not tell on which side who is faster.
@@ -66,31 +67,33 @@ def test_intervals_contain_the_true_size_as_often_as_they_say() -> None:
     assert sum(held) >= 0.89 * len(held)
 
 
-def test_where_there_is_no_crossing_it_says_why() -> None:
-    faster = quiet({A: (1e-4, 3e-5), B: (9e-5, 5e-6)})
-    tied = costs.points(GRID, {A: (1e-4, 3e-5), B: (1e-4, 3e-5)}, np.random.default_rng(3))
+def test_where_there_is_no_crossing_it_says_who_is_faster_where_and_how_far() -> None:
     rng, noisy = np.random.default_rng(0), costs.Model(process=0.03, disturbed_share=0.0)
     mostly = [costs.point(n, {A: 3e-3 if n in (1, 4096) else 1e-3, B: 1e-3}, rng, noisy) for n in GRID]
-    for points, why in (
-        (faster, f"{B} is faster wherever both were timed"),
-        (tied, "they tie wherever both were timed"),
-        (mostly, f"{B} is faster at batch 1 and 4,096, and elsewhere they tie"),
+    for points, faster, words in (
+        (quiet({A: (2e-4, 2e-5), B: (1e-4, 1e-5)}), B, ("wherever", "2.00 ×")),
+        (
+            costs.points(GRID, {A: (1e-4, 3e-5), B: (1e-4, 3e-5)}, np.random.default_rng(3)),
+            None,
+            ("they tie wherever",),
+        ),
+        (mostly, B, ("at batch 1 and 4,096", "elsewhere they tie")),
     ):
-        run = replace(synthetic.sweep(), axes=[costs.axis(GRID)], points=points, analysis=Analysis())
-        [crossing] = of_two(run, A, B)
-        assert (crossing.value, crossing.none) == (None, why)
+        [crossing] = swept(points).pair(A, B)
+        assert crossing.value is None and all(word in crossing.none for word in words), crossing
+        assert faster is None or (crossing.a == faster and crossing.none.startswith(f"{faster} is faster"))
 
 
 def test_two_that_do_not_lead_have_their_crossing_where_somebody_asks_for_it() -> None:
     fast, slow, steep = "batched.graph", "map_fn.graph", "while_loop.graph"
-    points = quiet({fast: (1e-5, 1e-7), slow: (1e-3, 2e-6), steep: (4e-4, 2.2e-5)})
-    run = sweep_analysis.analyse(replace(synthetic.sweep(), axes=[costs.axis(GRID)], points=points))
-    assert not any({each.a, each.b} == {slow, steep} for each in run.crossovers), "neither leads anywhere"
-    [crossing] = of_two(run, slow, steep)
+    sweep = swept(quiet({fast: (1e-5, 1e-7), slow: (1e-3, 2e-6), steep: (4e-4, 2.2e-5)}))
+    assert not any({turn.a, turn.b} == {slow, steep} for turn in sweep.crossovers), "neither leads anywhere"
+    [crossing] = sweep.pair(slow, steep)
     assert (crossing.a, crossing.b) == (steep, slow) and crossing.low <= 30 <= crossing.high
-    assert of_two(run, steep, slow) == [crossing]
-    assert sentences([crossing]).startswith(f"{slow} overtakes {steep} at batch ")
-    assert sentences(of_two(run, fast, "map_fn.xla")).endswith("they were never timed at the same batch.")
+    assert sweep.pair(steep, slow) == [crossing]
+    asked = sweep_analysis.verdict(sweep, slow, steep)
+    assert asked.startswith(f"{slow} overtakes {steep} at batch ") and sentences([crossing]) == asked
+    assert "never timed" in sweep_analysis.verdict(sweep, fast, "map_fn.xla")
 
 
 def test_over_a_swept_option_a_strategy_that_does_not_have_it_is_a_level() -> None:
@@ -102,7 +105,9 @@ def test_over_a_swept_option_a_strategy_that_does_not_have_it_is_a_level() -> No
         if value == 1:
             latencies["map_fn.graph"] = 3e-3
         points.append(costs.point(value, latencies, rng, QUIET, name="chunk"))
-    [crossing] = crossings_in(points, axis)
+    sweep = swept(points, axis)
+    [crossing] = sweep.crossovers
     assert (crossing.a, crossing.b, crossing.axis) == ("map_fn.graph", "chunked.graph", "chunk")
     # 1 + 8/chunk = 3 at 4, where they are equal.
     assert 1 < crossing.low <= 4.0 <= crossing.high < 16
+    assert [sweep.leaders(point)[0] for point in (points[0], points[-1])] == ["map_fn.graph", "chunked.graph"]

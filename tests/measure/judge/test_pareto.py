@@ -1,4 +1,4 @@
-"""Latency against memory: the front, and the fastest that fits."""
+"""Latency against memory: the front."""
 
 from msgspec.structs import replace
 
@@ -31,10 +31,3 @@ FOUND = [
 def test_the_front_is_what_nothing_beats_in_both() -> None:
     chunks = [f"chunked.graph?chunk={chunk}" for chunk in (64, 16, 4)]
     assert [each.strategy for each in pareto.front(FOUND)] == ["vectorized_map.graph", *chunks, "map_fn.graph"]
-
-
-def test_the_fastest_that_fits_is_named_and_none_where_none_does() -> None:
-    for mib, slug in ((64, "vectorized_map.graph"), (63.9, "chunked.graph?chunk=64"), (1, "map_fn.graph")):
-        fastest = pareto.fastest_within(FOUND, mib * MIB)
-        assert fastest is not None and fastest.strategy == slug
-    assert pareto.fastest_within(FOUND, 0.5 * MIB) is None

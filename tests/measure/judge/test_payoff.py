@@ -1,20 +1,24 @@
-"""Break-even points in words: for the page's table, the terminal and the summary."""
+"""The cheapest strategy in total, as the number of calls grows."""
 
 from measure.judge import payoff
-from measure.run.run import BreakEven
-from tests import synthetic
+from measure.judge.break_even import Cost
+from measure.judge.payoff import Stretch
+from measure.run.run import Latency
 
 
-def test_a_break_even_point_in_words() -> None:
-    for pair, said in (
-        (BreakEven(against="e", pays_off="calls", calls=109.2, low=65.1, high=355.5), "110 [66, 356]"),
-        (BreakEven(against="e", pays_off="calls", calls=2e6, low=1e6, high=None), "2.00 million [1.00 million, ∞]"),
-        (BreakEven(against="e", pays_off="from_first"), "from the first call"),
-        (BreakEven(against="e", pays_off="until", calls=11.5, low=5.0, high=39.5), "only for the first 12 [5, 40]"),
-        (BreakEven(against="e", pays_off="never"), "never"),
-        (BreakEven(against="e", pays_off="undecided", low=1.0), "cannot be told"),
-        (BreakEven(against="e", pays_off="undecided", low=65.1), "cannot be told (≥ 66)"),
-    ):
-        assert payoff.words(pair) == said
-    lines = payoff.sentences(synthetic.run())
-    assert [line.split(",")[0] for line in lines] == ["Break even of batched.xla", "Break even of batched.graph"]
+def cost(first_s: float, further_s: float, spread: float = 1.0) -> Cost:
+    first = Latency(median_s=first_s, low_s=first_s / spread, high_s=first_s * spread)
+    return Cost(first, Latency(median_s=further_s, low_s=further_s, high_s=further_s))
+
+
+def test_the_cheapest_after_n_calls_and_how_sure_the_places_are() -> None:
+    costs = {"a": cost(1.0, 1.0), "b": cost(10.0, 0.1), "c": cost(50.0, 0.05), "never": cost(60.0, 0.2)}
+    ties: dict[str, int | None] = dict.fromkeys(costs)
+    # a: n; b: 10 + 0.1 (n − 1); they meet at n = 11. c: 50 + 0.05 (n − 1); it meets b at n = 801.
+    exact = [Stretch("a", 1), Stretch("b", 12, 11, 12), Stretch("c", 802, 801, 802)]
+    assert payoff.cheapest(costs, ties) == exact and payoff.cheapest({}, {}) == []
+    # c starts with 40 to 62.5 s, b still with exactly 10: they meet after 601 to 1 051 calls.
+    uncertain = payoff.cheapest(costs | {"c": cost(50.0, 0.05, spread=1.25)}, ties)
+    assert uncertain[2] == Stretch("c", 802, 601, 1051)
+    assert "b from 12 [11, 12] calls on, c from 802 [601, 1 051] calls on" in payoff.sentence(uncertain)
+    assert payoff.cheapest(costs, ties | {"b": 0, "c": 0}) == exact[:2], "who ties does not overtake"

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from measure.judge import ranking
 from measure.judge.analysis import analyse
+from measure.judge.findings import findings
 from measure.judge.intervals import Level
 from measure.judge.verdict import verdict
 from measure.run.run import Analysis, Control, Measurement, Run
@@ -29,9 +30,9 @@ def test_the_more_strategies_are_compared_the_more_a_difference_has_to_show() ->
     assert ranking.Order({"a": a, "b": b, **others}, Analysis()).groups()[0] == ["a", "b"]
 
 
-def test_a_leader_is_not_named_while_another_may_be_as_fast_though_one_between_them_is_slower() -> None:
+def test_all_up_to_the_slowest_that_may_be_as_fast_tie_so_that_ranks_are_in_the_order_of_latencies() -> None:
     levels = {"a": level(1e-3, 1e-3), "b": level(1.1e-3, 1e-3), "noisy": level(1.2e-3, 0.12), "far": level(5e-3)}
-    assert ranking.Order(levels, Analysis()).groups() == [["a", "noisy"], ["b"], ["far"]]
+    assert ranking.Order(levels, Analysis()).groups() == [["a", "b", "noisy"], ["far"]]
 
 
 def test_the_resolution_is_the_least_difference_that_is_told_between_the_two_fastest() -> None:
@@ -64,22 +65,25 @@ def analysed(*items: Measurement) -> Run:
 TIGHT = [1.001, 1.0, 1.0, 1.0005, 1.0]
 
 
-def test_the_verdict_names_the_winner_with_its_lead_and_none_among_ties() -> None:
+def test_the_verdict_has_the_factor_first_and_no_winner_among_ties() -> None:
     fast = with_memory(measurement("batched.graph", constant(1.42e-3, TIGHT)), 100 * 2**20)
     slow, near = (measurement("loop.eager", constant(seconds, TIGHT)) for seconds in (52.5e-3, 1.4202e-3))
-    said = verdict(analysed(slow, fast))
-    assert said.startswith("batched.graph is fastest, 37 × [35, 39] ahead of loop.eager: 1.42 ms here today, ± 5 %; ")
-    assert "100.0 MiB" in said
-    tie = verdict(analysed(fast, with_memory(near, 2**20)))
-    assert "fastest" not in tie and tie.startswith("Two strategies tie within 7 %: ")
-    assert "of these loop.eager needs the least memory, 1.00 MiB" in tie
+    assert analysed(slow, fast).verdict == (
+        "37 × [35, 39]: batched.graph is ahead of loop.eager. It takes 1.42 ms here today, ± 5 %, and 100.0 MiB "
+        "of memory."
+    )
+    tie = analysed(fast, with_memory(near, 2**20)).verdict
+    assert (
+        tie == "Tie within 7 %: loop.eager and batched.graph, at 1.42 ms. Of these loop.eager needs 1.00 MiB of "
+        "memory, the least."
+    )
 
 
 def test_a_tie_that_the_run_cannot_resolve_is_not_called_closer() -> None:
     run = analysed(measurement("a.graph", constant(1e-3, TIGHT)), measurement("b.graph", constant(1.0002e-3, TIGHT)))
-    for resolution, words in ((0.001, "tie within 7 %"), (0.085, "tie within 9 %"), (0.21, "cannot tell them apart")):
+    for resolution, words in ((0.001, "Tie within 7 %"), (0.085, "Tie within 9 %"), (0.21, "Cannot tell apart")):
         control = Control(strategy="a.graph", ratio=1, low=1, high=1, resolution=resolution)
-        assert words in verdict(replace(run, control=control)), resolution
+        assert verdict(findings(replace(run, control=control))).startswith(words), resolution
 
 
 def test_a_wrong_strategy_has_a_latency_and_no_rank() -> None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from measure import __main__ as command_line
 from measure.judge import limit
+from measure.judge.findings import findings
 from measure.output import export, table
 from measure.run import why
 from measure.run.encoding import encode
@@ -122,11 +123,11 @@ def test_a_text_stays_a_text_in_a_summary():
             if columns:
                 assert before.count("<th") - before.count("<thead") == columns + 2
                 continue
-            assert before.count("<td") == len(table.head(run))
+            assert before.count("<td") == len(table.cells(findings(run))[0])
             as_shown = re.sub(r"<[^>]+>", "", page.split("</p>")[0]).replace("\u2060", "")
             for entity, sign in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
                 as_shown = as_shown.replace(entity, sign)
-            assert as_shown == " ".join(text.split())
+            assert as_shown.startswith(" ".join(text.split()))
     for text in ("@someone", "fixes #12", "GH-12", "https://x.example", "www.x.example", ":smile:"):
         outside_of_code = re.sub(r"`[^`]*`", "", export.markdown(hostile(text), None))
         assert text not in outside_of_code.replace("\\", ""), "nobody is mentioned, and nothing is linked"
@@ -140,7 +141,7 @@ def test_warnings_limits_and_reasons_are_in_the_summary_and_on_the_terminal_once
     ran = [why.Ran(name="</details>", count=1, seconds=9e-4)]
     reasons = why.Why(call_s=1e-3, profiled_s=1e-3, op_count=1, in_ops_s=9e-4, ops=ran)
     run = replace(run, measurements=[replace(first, why=reasons), *others], warnings=noted)
-    shared = "map_fn.xla, map_fn.graph, vectorized_map.eager, map_fn.eager: "
+    shared = "vectorized_map.eager, map_fn.xla, map_fn.graph, map_fn.eager: "
     assert table.notes(run) == ["others were busy", f"{'long ' * 59}long …", f"{shared}{same.message}"]
     page, shown = rendered(export.markdown(run)), table.render(run)
     assert [line[2:] for line in shown.splitlines() if line.startswith("- ")] == table.notes(run)

@@ -7,7 +7,7 @@ from tests import synthetic
 
 
 def test_a_cost_that_may_be_nothing_is_said_by_its_upper_end():
-    assert sweep_table.cost(5e-6, 4e-6, 6e-6) == "5.00 µs [4.00, 6.00]"
+    assert sweep_table.cost(5e-6, 4e-6, 6e-6) == "5.0 µs [4.0, 6.0]"
     assert sweep_table.cost(5e-6, -1e-6, 6e-6) == "5.00 µs [under 6.00 µs]"
     assert sweep_table.cost(2.6e-14, -1e-7, 1.07e-7) == "under 107 ns"
 

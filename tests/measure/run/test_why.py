@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from measure.judge import limit, reasons
+from measure.judge.findings import findings
 from measure.run import why
 from measure.run.run import AtPeak, Memory, Run
 from measure.run.why import Why
@@ -25,7 +26,7 @@ def with_why(why_of: Why, *, outcome: Any = "ok", memory: Memory | None = None) 
 
 
 def words(why_of: Why, **more: Any) -> str:
-    return reasons.predicates(with_why(why_of, **more))["loop.eager"]
+    return reasons.predicates(findings(with_why(why_of, **more)))["loop.eager"]
 
 
 @pytest.mark.parametrize(
@@ -76,12 +77,12 @@ def test_the_gap_to_the_fastest_has_its_interval_and_that_of_the_fastest_is_to_t
     run = limit.judge(replace(run, limit=replace(run.limit, seconds=0.00071, term="memory-bound")))
     best = replace(run.measurement("batched.xla"), why=replace(FUSED, times_limit=1.9))
     run = replace(run, measurements=[best, *(item for item in run.measurements if item.strategy != best.strategy)])
-    assert "that is 1.90 × the theoretical floor (estimate)." in reasons.predicates(run)["batched.xla"]
+    assert "that is 1.90 × the theoretical floor (estimate)." in reasons.predicates(findings(run))["batched.xla"]
 
 
 def test_no_strategy_is_without_a_sentence_whatever_became_of_it():
     run = with_why(GRAPH)
-    predicates = reasons.predicates(run)
+    predicates = reasons.predicates(findings(run))
     assert set(predicates) == {item.strategy for item in run.measurements if not item.twin_of}
     assert predicates["numpy_function.xla"].endswith("XLA cannot compile tf.numpy_function.")
     assert predicates["map_fn.graph"] == "has not been explained yet."

@@ -12,7 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from measure.claims.spec import Compare
-from measure.output import export, rows
+from measure.judge.findings import findings
+from measure.output import export
 from measure.run.encoding import decode, encode
 from measure.run.run import Code, Evidence, Run, ScriptEnd
 from measure.store import entries, imports
@@ -58,7 +59,7 @@ def said(data: bytes, most_bytes: int = imports.MOST_BYTES) -> str:
 def test_export_import_export_is_identical(tmp_path: Path):
     runs = [synthetic.run(ID), synthetic.partial(3, "1" * 24), synthetic.sweep("2" * 24), synthetic.winners("3" * 24)]
     kept = Store(tmp_path)
-    example = (ROOT / "views/example_run.json").read_bytes().rstrip(b"\n")
+    example = (ROOT / "tests/data/example_run.json").read_bytes().rstrip(b"\n")
     for data in (*map(encode, runs), encode(replace(small_claims(), id="4" * 24)), example):
         run = imports.read(data)
         assert kept.add(run)
@@ -71,7 +72,7 @@ def test_a_run_file_with_only_what_is_needed_opens_and_is_shown():
         b'"size": {}, "dtype": "float32", "device": "CPU:0", "strategies": [], "budget_s": 1}}'
     )
     assert run.measurements == [] and run.status == "interrupted"
-    assert rows.make(run, rows.choose_baseline(run)) == [] and entries.row(run) and export.markdown(run)
+    assert not findings(run).rows and entries.row(run) and export.markdown(run)
 
 
 def test_texts_may_hold_anything_that_can_be_printed_and_code_may_be_as_long_as_a_script():

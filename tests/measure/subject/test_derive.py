@@ -133,6 +133,7 @@ BAD = {
     "def f(x): return x\ndef e(n): return [n]": "TypeError: e() missing 1 required positional argument: 'n'",
     "TITLE = 3\ndef f(x): return x\ne = [1]": "Expected `str`, got `int` - at `$.TITLE`",
     'PRESETS = {"s": {"n": 0}}\ndef f(x): return x\ne = [1]': "Expected `int` >= 1 - at `$.PRESETS[...][...]`",
+    "def f(x): x + 1\ne = [1.0]": "f returns None: is a `return` missing?",
     "def f(x): raise ValueError('x' * 2**20)\ne = [1.0]": "line 1: ValueError: xxx",
 }
 

@@ -25,7 +25,7 @@ KEPT = "What was measured is kept."
 
 def test_from_choices_to_an_answer_that_a_link_and_history_show_again(page: Page, app_server: AppServer):
     open_page(page, app_server, SHORT)
-    expect(page.get_by_text("An example, measured before.").last).to_be_visible()
+    expect(shown(page, "purpose")).to_be_visible()
     page.locator(".st-key-cell_map_fn_graph label").click()
     expect(page).to_have_url(re.compile("strategies=map_fn.graph"))
     # Run is of the choices as they are, also where one has just been typed.
@@ -47,18 +47,31 @@ def test_from_choices_to_an_answer_that_a_link_and_history_show_again(page: Page
     page.wait_for_function("async id => (await navigator.clipboard.readText()).includes(id)", arg=run_id)
     link = page.evaluate("navigator.clipboard.readText()")
     assert link == f"{app_server.url}/?run={run_id}"
+    # Nobody else can open a link to this machine: there is the run file.
+    expect(shown(page, f"share_{run_id}", "a")).to_have_attribute("href", re.compile(rf"{run_id}.*json"))
+    expect(shown(page, f"share_{run_id}", "a")).to_be_visible()
 
     # The run was one step of the page's history, and its choices none.
     page.go_back()
     expect(page).to_have_url(re.compile(r"\?(?!run=).*size_batch=16"))
-    expect(page.get_by_text("An example, measured before.").last).to_be_visible()
+    expect(shown(page, "purpose")).to_be_visible()
     page.go_forward()
     expect(page).to_have_url(link)
     expect(headline(page)).to_have_text(run.verdict)
 
 
 def test_the_keyboard_alone_suffices(page: Page, app_server: AppServer):
-    """Choose, run and cancel without a mouse, from the top of the page."""
+    """Choose, run and cancel without a mouse, from the top of the page, where Run is three keys away."""
+    open_page(page, app_server, HELD)
+    for key in ("Tab", "Enter", "Tab"):
+        page.keyboard.press(key)
+    assert page.evaluate("document.activeElement.closest('.st-key-run') !== null")
+    # Enter takes the first workload that is found, and never runs anything.
+    tab_to(page, ".st-key-workload")
+    page.keyboard.type("outer")
+    expect(page.get_by_role("option").first).to_contain_text("outer_product")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"\?(?!.*run=).*workload=outer_product"))
     open_page(page, app_server, HELD)
     tab_to(page, ".st-key-cell_map_fn_graph")
     page.keyboard.press("Space")
@@ -84,7 +97,8 @@ def test_a_visitor_of_a_hosted_server_is_known_after_a_reload_and_others_end_not
     page: Page, app_server: AppServer, watch: Watch
 ):
     assert page.context.browser is not None
-    with having(app_server, HOSTED), page.context.browser.new_context() as context:
+    touched = page.context.browser.new_context(has_touch=True, is_mobile=True)
+    with having(app_server, HOSTED), touched as context:
         open_page(page, app_server, HELD)
         run_id = start(page)
         page.reload()
@@ -94,5 +108,7 @@ def test_a_visitor_of_a_hosted_server_is_known_after_a_reload_and_others_end_not
         open_page(stranger, app_server, f"?run={run_id}")
         expect(shown(stranger, "progress")).to_contain_text("started by another visitor")
         expect(stranger.locator(".st-key-cancel")).to_have_count(0)
+        expect(stranger.locator(".st-key-run kbd")).to_be_hidden()  # a phone has no such keys
+        expect(page.locator(".st-key-run kbd")).to_be_visible()
         press(page, "cancel")
         finish(page)

@@ -1,16 +1,20 @@
 """The charts of a comparison, from made-up runs: their figures and scales, and what they are by themselves."""
 
-import json
+from dataclasses import replace
+from typing import Any
 
 import altair
 import numpy as np
 import pytest
+import vl_convert
+from msgspec import structs
 
-from measure.output import rows
-from measure.run.run import Latency, Measurement, Run
+from measure.judge.findings import Findings, Row, findings
+from measure.run.run import Run
 from tests import synthetic
+from tests.measure.judge.test_findings import runs
 from tests.synthetic import MIB, OUTPUT
-from views.charts import base, latency, memory, samples, timeline, totals
+from views.charts import picture, samples, timeline, totals
 
 
 @pytest.fixture(scope="module")
@@ -19,76 +23,113 @@ def run() -> Run:
 
 
 @pytest.fixture(scope="module")
-def shown(run: Run) -> list[rows.Row]:
-    return rows.make(run, "loop.eager")
+def result(run: Run) -> Findings:
+    return findings(run, "loop.eager")
 
 
-class TestLatency:
-    def test_one_line_per_strategy_with_its_figures_and_its_tie_or_its_failure(self, shown):
-        frame = latency.frame(shown, None)
+class TestPicture:
+    def test_it_does_not_contradict_the_headline(self):
+        """Comparisons of every kind: near and far, quiet and noisy, of few and of many, short, busy, with failures."""
+        for run in runs():
+            found = findings(run)
+            frame, alt = picture.frame(found), picture.takeaway(found)
+            assert frame["strategy"].to_list() == [row.slug for row in found.rows]
+            assert frame["value"].to_list() == [row.latency if row.interval else "" for row in found.rows], alt
+            bands = frame.dropna(subset="tie_top")
+            assert len(bands) == len({row.tie for row in found.rows if row.tied}), "a band is a tie of the table"
+            assert ("fastest" in alt) == (found.tells and bool(found.ranked))
+            if found.tells and found.ranked:
+                assert all(row.slug in alt for row in found.leaders[:3])
+            if found.word == "tie":
+                assert bands.iloc[0]["tie_bottom"].round() == len(found.leaders)
+
+    def test_a_row_has_its_figures_and_the_band_of_its_tie(self, result):
+        frame = picture.frame(result)
+        assert len(frame) == len(result.rows)
         first = frame.iloc[0]
-        assert len(frame) == len(shown)
-        assert (first["strategy"], first["colour"], first["mode"]) == ("◆ batched.xla", "batched", "xla")
+        assert (first["strategy"], first["colour"], first["mode"]) == ("batched.xla", "batched", "xla")
         assert (first["low"], first["median"], first["high"]) == (
-            shown[0].interval[0], shown[0].median_s, shown[0].interval[1]
+            result.rows[0].interval[0], result.rows[0].median_s, result.rows[0].interval[1]
         )  # fmt: skip
-        ties = frame.dropna(subset="tie")
-        assert dict(zip(ties["strategy"], ties["tie"], strict=True)) == {
-            "◆ batched.xla": 0, "■ batched.graph": 0, "◆ vectorized_map.xla": 1, "● batched.eager": 1
-        }  # fmt: skip
-        by_name = frame.set_index("strategy")
-        assert by_name.loc["◆ while_loop.xla", "note"] == "out of memory" and np.isnan(
-            by_name.loc["◆ loop.xla", "median"]
-        )
-        assert by_name.loc["■ dataset.graph", "value"].endswith("✕"), "wrong"
-        partial = rows.make(synthetic.partial(3))
-        assert list(latency.frame(partial, None)["note"]).count("not timed") == len(partial) - 3
+        assert frame.dropna(subset="tie_top")["tie_bottom"].round().to_list() == [2, 4], "rows 0 and 1, and 2 and 3"
+        rows = frame.set_index("strategy")
+        assert (rows.loc["loop.eager", "factor"], rows.loc["dataset.graph", "factor"]) == ("baseline", "✗ wrong")
 
-
-class TestMemory:
-    def test_output_and_temporary_stack_up_to_the_peak_in_the_order_of_latencies(self, shown):
-        frame = memory.frame(shown)
-        assert list(frame["order"]) == list(latency.frame(shown, None)["order"])
-        line = frame.set_index("strategy").loc["◆ map_fn.xla"]
-        assert (memory.unit(shown), line["value"]) == ("MiB", "14.1 MiB")
+    def test_memory_stacks_up_to_the_peak_in_one_unit_and_a_crushing_process_peak_is_an_arrow(self, result):
+        line = picture.frame(result).set_index("strategy").loc["map_fn.xla"]
+        assert line["peak"] == "14.1 MiB"
         assert (line["output_at"], line["peak_at"]) == (OUTPUT / MIB, 3 * OUTPUT / MIB)
         assert line["process_at"] == (3 * OUTPUT + 300_000) / MIB
+        item = result.rows[0].measurement
+        huge = Row(
+            measurement=structs.replace(item, memory=structs.replace(item.memory, process_peak_bytes=100 * OUTPUT))
+        )
+        (line,) = picture.frame(replace(result, rows=[huge])).to_dict("records")
+        assert line["beyond"] and np.isnan(line["process_at"]) and line["memory_high"] < 2 * OUTPUT / MIB
+
+    def test_an_error_stands_against_its_tolerance_and_what_is_exact_at_the_edge(self, result):
+        item = result.rows[0].measurement
+        leaf = structs.replace(item.correctness.leaves[0], max_abs=0.0, max_rel=0.0)
+        check = structs.replace(item.correctness, max_abs=0.0, leaves=[leaf])
+        exact = Row(measurement=structs.replace(item, correctness=check))
+        frame = picture.frame(replace(result, rows=[*result.rows, exact]))
+        right, wrong = (frame[frame["strategy"] == slug].iloc[0] for slug in ("batched.graph", "dataset.graph"))
+        assert right["error"] < right["allowed"] == wrong["allowed"] == 1.2e-6 < wrong["error"] == 0.71
+        assert frame[frame["right"] == "exact ✓"]["error"].to_list() == [frame["error_low"].iloc[0]]
+        assert right["right"].endswith("✓") and wrong["right"].endswith("✗")
+
+    def test_values_that_are_wrong_by_a_nan_have_no_error_beside_the_cross(self, result):
+        item = result.row("dataset.graph").measurement
+        leaf = structs.replace(item.correctness.leaves[0], max_abs=1e-9, max_rel=1e-9, nan_mismatches=3)
+        check = structs.replace(item.correctness, max_abs=1e-9, leaves=[leaf])
+        wrong = Row(measurement=structs.replace(item, correctness=check))
+        assert picture.frame(replace(result, rows=[wrong]))["right"].to_list() == ["wrong ✗"]
+
+    def test_latencies_of_a_run_that_is_too_noisy_are_grey_but_not_while_it_runs(self, result):
+        def opacity(one: Findings) -> float:
+            return {param["name"]: param.get("value") for param in picture.specification(one)["params"]}["sure"]
+
+        running = [replace(row, running=True) for row in result.rows]
+        assert opacity(replace(result, word="too noisy")) < opacity(result) == 1
+        assert opacity(replace(result, word="nothing", rows=running)) == 1
+
+    def test_a_row_without_a_latency_says_why(self, result):
+        notes = picture.frame(result).set_index("strategy")["note"]
+        assert notes["loop.xla"] == "✗ did not work: The first call did not end within 10 s."
+        assert notes["chunked.xla"] == "not timed: Cancelled before it was sampled." and notes["batched.xla"] == ""
+
+    def test_rows_fill_in_the_quickest_first(self):
+        run = synthetic.partial(2)
+        frame = picture.frame(findings(run), {"loop.eager": 0.0014, "map_fn.graph": 0.011, "batched.xla": 9.0})
+        assert frame["strategy"].to_list()[2:4] == ["loop.eager", "map_fn.graph"] and len(frame) == len(synthetic.TIMED)
+        assert frame["value"].to_list()[2:4] == ["about 1 ms", "about 10 ms"] and not frame["rough"].iloc[0]
+        assert set(frame["note"][4:]) == {"sampling …"} and set(frame["peak_at"].notna()) == {True}
+
+    def test_people_who_do_not_see_it_are_told_what_it_says(self, result):
+        words = picture.takeaway(result)
+        for part in ("batched.xla and batched.graph", "map_fn.eager", "14.1 MiB (map_fn.xla)", "wrong: dataset.graph",
+                     "did not work: loop.xla"):  # fmt: skip
+            assert part in words
+
+    @pytest.mark.parametrize("panels", [tuple(picture.PANELS), ("latency",), ("memory",)])
+    def test_it_is_one_view_and_its_marks_without_text_are_no_picture_without_a_name(self, result, panels):
+        drawn = picture.specification(result, panels=panels)
+        data = {"name": "frame", "values": picture.frame(result).replace({np.nan: None}).to_dict("records")}
+        assert "map_fn.xla" in vl_convert.vegalite_to_svg({**drawn, "width": 900, "data": data})
+
+        def marks(part: dict[str, Any]) -> list[dict[str, Any]]:
+            return [part["mark"]] if "mark" in part else [mark for layer in part["layer"] for mark in marks(layer)]
+
+        assert all(mark.get("aria") is False for mark in marks(drawn) if mark["type"] != "text")
 
 
-class TestCurves:
-    def test_who_is_cheapest_after_how_many_calls(self):
-        def row(slug: str, first_call_s: float, median_s: float, spread: float = 1.0, tie: int | None = None):
-            took = Latency(median_s=median_s, low_s=median_s, high_s=median_s)
-            item = Measurement(
-                strategy=slug, mapper="loop", mode="eager", outcome="ok", first_call_s=first_call_s, latency=took
-            )
-            ends = {"first_low_s": first_call_s / spread, "first_high_s": first_call_s * spread}
-            return rows.Row(item, tie=tie, **ends)
-
-        lines = [row("a", 1.0, 1.0), row("b", 10.0, 0.1), row("c", 50.0, 0.05), row("never", 60.0, 0.2)]
-        # a: n; b: 10 + 0.1 (n − 1); they meet at n = 11. c: 50 + 0.05 (n − 1); it meets b at n = 801.
-        exact = [totals.Stretch("a", 1), totals.Stretch("b", 12, 11, 12), totals.Stretch("c", 802, 801, 802)]
-        assert totals.cheapest(lines) == exact
-        # c starts with 40 to 62.5 s, b still with exactly 10: they meet after 601 to 1 051 calls.
-        uncertain = totals.cheapest([*lines[:2], row("c", 50.0, 0.05, spread=1.25), lines[3]])
-        assert uncertain[2] == totals.Stretch("c", 802, 601, 1051)
-        assert "b from 12 [11, 12] calls on, c from 802 [601, 1,051]" in totals.sentence(uncertain)
-        tied = [row("a", 1.0, 1.0), row("b", 10.0, 0.1, tie=0), row("c", 50.0, 0.05, tie=0)]
-        assert totals.cheapest(tied) == exact[:2], "who ties with the cheapest does not overtake it"
-
-
-def test_specifications_are_valid_vega_lite_without_facets():
-    named = latency.specification(floor=True), memory.specification("MiB", floor=True)
-    for spec in (*named, totals.SPEC, samples.SPEC, timeline.specification(share=True)):
-        altair.LayerChart.from_dict({**base.sized(spec, 3), "data": {"values": []}})
-        assert not {"facet", "hconcat", "vconcat", "row", "column"} & set(json.dumps(spec).replace('"', " ").split())
-    # A mark of which there may be none would be a picture without a name.
-    marks = [layer["mark"] for spec in named for layer in spec["layer"] if layer["mark"]["type"] != "text"]
-    assert all(mark["aria"] is False for mark in marks)
+def test_specifications_are_valid_vega_lite():
+    for spec in (totals.SPEC, samples.SPEC, timeline.SPEC):
+        altair.LayerChart.from_dict({**spec, "data": {"values": []}})
 
 
 def test_every_sample_is_drawn_and_the_memory_of_a_whole_call(run):
     counts = samples.frame(run, ["batched.xla"]).groupby("strategy")["seconds"].count()
     assert counts.to_dict() == {"◆ batched.xla": 60, "◆ batched.xla, entered twice": 60}
-    frame = timeline.frame([run.measurement("map_fn.graph")], share=True)
+    frame = timeline.frame([run.measurement("map_fn.graph")])
     assert frame["live"].max() == pytest.approx(2 * OUTPUT / MIB, abs=1e-5) and frame["at"].max() == pytest.approx(100)

@@ -1,16 +1,28 @@
-"""What the charts of a sweep are made of, from made-up sweeps; and that each can be drawn by itself."""
+"""What the charts of a sweep are made of, from made-up sweeps; that headline, table, charts and tooltips agree; and
+that each can be drawn by itself."""
 
+import itertools
+import re
+
+import numpy as np
 import pandas as pd
 import pytest
 from msgspec.structs import replace
 
-from measure.run.run import Crossover, Run
-from tests import synthetic
+from measure.judge import sweep_analysis
+from measure.judge.crossovers import sentence
+from measure.judge.findings import findings as comparison_findings
+from measure.judge.lines import measured
+from measure.judge.sweep_findings import SweepFindings, findings
+from measure.output import export, sweep_table
+from measure.run.run import Axis, Run
+from tests import costs, synthetic
 from tests.synthetic import MIB
-from views.charts import files, sweep_front, sweep_lines, sweep_map
+from views.charts import failures, files, sweep_front, sweep_lines, sweep_map
 from views.ui import look
 
 LOOP, VECTORIZED = "● loop.eager", "■ vectorized_map.graph"
+SLUGS = ("loop.eager", "vectorized_map.graph", "batched.graph", "map_fn.graph", "while_loop.xla")
 
 
 @pytest.fixture(scope="module")
@@ -27,83 +39,179 @@ def of(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
     return frame[frame["kind"] == kind]
 
 
+# --- what is said agrees ---------------------------------------------------------------------------------------------
+
+
+def made_up(kind: str, seed: int) -> SweepFindings:
+    """A sweep of two to five strategies with costs that are near to each other, in noise; at some points one fails."""
+    rng, model = np.random.default_rng(seed), costs.MODELS[seed % len(costs.MODELS)]
+    slugs = SLUGS[: 2 + seed % 4]
+    costs_s = {slug: (10 ** rng.uniform(-4.3, -3.7), 10 ** rng.uniform(-6.5, -5.5)) for slug in slugs}
+    values = [4**power for power in range(2 + seed % 5)]
+    axes = [costs.axis(values)]
+    if kind == "map":
+        axes.append(costs.axis((1, 8), "side"))
+    elif kind == "option":
+        axes = [Axis(kind="option", name="chunk", values=values, scale="log")]
+    points = []
+    for number, at in enumerate(itertools.product(*(axis.values for axis in axes))):
+        latencies = {slug: fixed + slope * np.prod(at) for slug, (fixed, slope) in costs_s.items()}
+        if kind == "option":
+            latencies = {f"{slug}?chunk={at[0]}": seconds for slug, seconds in latencies.items() if slug != SLUGS[0]}
+            latencies |= {SLUGS[0]: sum(costs_s[SLUGS[0]])} if not number else {}
+        made = costs.point(at[0], latencies, rng, model, processes=1 + (seed + number) % 3, name=axes[0].name)
+        if len(points) == 2:
+            broken = replace(made.measurements[0], outcome="failed", latency=None, replicas=[])
+            made = replace(made, measurements=[broken, *made.measurements[1:]])
+        points.append(replace(made, at={axis.name: value for axis, value in zip(axes, at, strict=True)}))
+    run = replace(synthetic.sweep(), id=f"{seed:024x}", axes=axes, points=points)
+    return findings(sweep_analysis.analyse(run))
+
+
+@pytest.mark.parametrize("kind", ["line", "option", "map"])
+def test_headline_crossings_table_chart_map_and_tooltips_are_of_one_decision_who_leads(kind: str) -> None:
+    for seed in range(24):
+        sweep = made_up(kind, seed)
+        leaders = {point.at[sweep.run.axes[0].name]: sweep.leaders(point) for point in sweep.run.points}
+        assert all(map(sweep.leaders, measured(sweep.run))) and sweep.run.verdict == sweep_analysis.verdict(sweep)
+        for point in sweep.run.points:
+            body = comparison_findings(sweep_analysis.comparison(sweep.run, point))
+            if kind != "option":  # where a point has no strategy that the option does not concern
+                assert [row.slug for row in body.leaders] == sweep.leaders(point)
+        (map_agrees if kind == "map" else line_agrees)(sweep, leaders)
+
+
+def line_agrees(sweep: SweepFindings, leaders: dict[int, list[str]]) -> None:
+    head, *body = sweep_table._latencies(sweep)
+    marked = {cell: {line[0] for line in body if line[place].endswith("*")} for place, cell in enumerate(head) if place}
+    timed = {line.slug: {value for value, _, item in line.points if item.latency} for line in sweep.lines}
+    for point in sweep.run.points:
+        value = next(iter(point.at.values()))
+        here = {slug for slug in sweep.leaders(point) if value in timed[slug]}
+        assert marked[sweep_table.where(point)] == here
+    for one, other in itertools.combinations(sweep.levels, 2):
+        crossings = sweep.pair(one, other)
+        assert len(crossings) == 1 or all(crossing.value for crossing in crossings)
+        for value, names in leaders.items():
+            both = value in sweep.levels[one] and value in sweep.levels[other]
+            if both and names in ([one], [other]):
+                assert not any("tie wherever" in (crossing.none or "") for crossing in crossings)
+                wrong = one if names == [other] else other
+                assert not any((crossing.none or "").startswith(f"{wrong} is faster") for crossing in crossings)
+    for part in sweep.stretches:
+        assert all({*part.names} <= {*sweep.leaders(point)} for point in part.points)
+    if sweep.run.axes[0].kind == "size" and len(sweep.levels) > 2:
+        assert "tie for the lead at every" not in sweep.run.verdict or all(len(names) > 1 for names in leaders.values())
+    rings = of(sweep_lines.frame(sweep, "latency"), "crossing")["crossover"]
+    crossed = [sentence(crossing) for crossing in sweep.crossovers if crossing.value is not None]
+    assert list(rings) == crossed and all(f"{words}." in sweep_table.render(sweep.run) for words in crossed)
+    assert all(words in sweep_lines.takeaway(sweep, "latency") for words in crossed)
+
+
+def map_agrees(sweep: SweepFindings, leaders: dict[int, list[str]]) -> None:
+    names = {letter: slug for slug, letter in sweep_map.letters(sweep).items()}
+    frame = sweep_map.frame(sweep)
+    written = re.findall(r"^\|.*\|$", export.markdown(sweep.run), re.M)[2:]
+    for point, row, line in zip(sweep.run.points, frame.to_dict("records"), written, strict=False):
+        here = sweep.leaders(point)
+        assert row["fastest"] == " and ".join(here) and (row["colour"] != "") == (len(here) == 1)
+        lettered = {names[letter] for letter in row["letters"].strip("…").split("=")}
+        assert lettered <= {*here} and len(lettered) == min(3, len(here))
+        assert line.split("|")[-2].replace("`", "").strip() == ", ".join(here)
+        absent = {*SLUGS} - {item.strategy for item in point.measurements}
+        assert not any(slug in str(row.values()) for slug in absent), "a tooltip is of what its cell was made from"
+    counts = {slug: sum(slug in sweep.leaders(point) for point in sweep.run.points) for slug in names.values()}
+    assert all(f"{slug} in {count}" in sweep_map.takeaway(sweep) for slug, count in counts.items())
+
+
+# --- charts ----------------------------------------------------------------------------------------------------------
+
+
 class TestLines:
     def test_every_measured_value_is_a_point_with_its_interval_and_a_name_at_the_lines_end(self, run):
-        points = of(sweep_lines.frame(run, "latency"), "point")
+        points = of(sweep_lines.frame(findings(run), "latency"), "point")
         loop = points[points["strategy"] == LOOP]
         assert list(loop["x"]) == [1, 10, 100] and list(loop["beside"].notna()) == [False, False, True]
         for point, row in zip(run.points, loop.itertuples(), strict=False):
             latency = next(item.latency for item in point.measurements if item.mapper == "loop")
             assert (row.y, row.low, row.high) == (latency.median_s, latency.low_s, latency.high_s)
         assert list(loop[sweep_map.SELECTION]) == [sweep_map.cell(run, point) for point in run.points[:3]]
-        memory = of(sweep_lines.frame(run, "memory"), "point")
+        memory = of(sweep_lines.frame(findings(run), "memory"), "point")
         assert memory.iloc[0]["y"] == run.points[0].measurements[0].memory.peak_bytes / MIB
 
     def test_a_failure_is_a_mark_where_it_occurred_at_the_height_that_the_line_had(self, run):
-        frame = sweep_lines.frame(run, "latency")
+        frame = sweep_lines.frame(findings(run), "latency")
         [failure] = of(frame, "failure").to_dict("records")
         assert (failure["strategy"], failure["x"], failure["from"]) == (LOOP, 1000, 100)
         assert failure["y"] == of(frame, "point").query(f"strategy == '{LOOP}'")["y"].iloc[-1]
         assert failure["outcome"].startswith("timed out: ")
         [left_out] = of(frame, "point without strategies").to_dict("records")
         assert left_out["x"] == 10_000 and "This cannot fit" in left_out["outcome"]
+        [(lines, words)] = failures.by_reason(findings(run).lines)
+        assert [line.slug for line in lines] == ["loop.eager"] and words.startswith("batch 1,000: timed out: ")
 
-    @pytest.mark.parametrize(("scale", "middle"), [("log", 10**0.5), ("linear", 5.5)])
-    def test_a_crossing_is_on_the_line_as_the_scale_draws_it(self, run, scale, middle):
-        """Halfway between two points as they are drawn, the line is at the geometric mean of their heights."""
-        crossed = Crossover(a="loop.eager", b="vectorized_map.graph", axis="batch", value=middle, low=2.0, high=9.0)
-        drawn = replace(run, axes=[replace(run.axes[0], scale=scale)], crossovers=[crossed])
-        frame = sweep_lines.frame(drawn, "latency")
-        loop = of(frame, "point").query(f"strategy == '{LOOP}'").set_index("x")["y"]
+    @pytest.mark.parametrize("scale", ["log", "linear"])
+    def test_a_crossing_is_on_the_line_as_the_scale_draws_it(self, run, scale):
+        sweep = findings(replace(run, axes=[replace(run.axes[0], scale=scale)]))
+        [crossing] = [turn for turn in sweep.crossovers if turn.value is not None]
+        frame = sweep_lines.frame(sweep, "latency", ("vectorized_map.graph", "loop.eager"))
         [ring] = of(frame, "crossing").to_dict("records")
-        assert (ring["x"], ring["from"], ring["to"]) == (middle, 2.0, 9.0)
-        assert ring["y"] == pytest.approx((loop[1] * loop[10]) ** 0.5)
-        assert of(sweep_lines.frame(drawn, "memory"), "crossing").empty
+        assert (ring["x"], ring["from"], ring["to"]) == (crossing.value, crossing.low, crossing.high)
+        loop = of(frame, "point").query(f"strategy == '{LOOP}'").set_index("x")["y"]
+        along = np.log if scale == "log" else float
+        share = (along(crossing.value) - along(1)) / (along(10) - along(1))
+        assert ring["y"] == pytest.approx(loop[1] ** (1 - share) * loop[10] ** share)
+        assert of(sweep_lines.frame(sweep, "memory"), "crossing").empty
+        faded = frame[frame["strategy"] == "■ batched.graph"]["alpha"]
+        assert (faded < 1).all() and (frame[frame["strategy"] == LOOP]["alpha"] == 1).all()
 
 
 class TestMap:
-    def test_what_is_inferred_in_a_file_of_an_earlier_version_is_paler_and_says_why(self, winners):
-        frame = sweep_map.frame(winners)
+    def test_what_is_inferred_in_a_file_of_an_earlier_version_is_paler_and_says_so(self, winners):
+        sweep = findings(winners)
+        frame = sweep_map.frame(sweep)
         [pale] = frame[frame["alpha"] < 0.5].to_dict("records")
-        assert (pale["x"], pale["y"]) == (10, 16) and pale["state"].startswith("inferred: all around it")
-        assert pale["by"] == look.MISSING
+        assert (pale["x"], pale["y"]) == (10, 16) and pale["state"].startswith("not measured")
+        assert pale["latency"] == look.MISSING and "inferred" in sweep_map.about(sweep)
+        assert len(measured(winners)) == 8 and "in 5" in sweep_map.takeaway(sweep)
 
-    def test_cells_say_what_state_they_are_in_and_the_legend_has_every_shade_and_no_other(self, winners):
-        assert sweep_map.shades(winners) == ["measured", "inferred"]
+    def test_cells_say_what_state_they_are_in_and_the_caption_has_every_look_and_no_other(self, winners):
+        assert "tie" not in sweep_map.about(findings(winners))
         statuses = ("running", "waiting", "skipped", "complete", "budget")
         bare = [
             replace(point, status=status, ranking=[], measurements=[], reason="because")
             for point, status in zip(winners.points, statuses, strict=False)
         ]
         tied = replace(winners.points[5], ranking=[["batched.graph", "loop.eager"]])
-        run = replace(winners, points=[*bare, tied])
-        frame = sweep_map.frame(run)
-        assert list(frame["letters"])[:5] == ["…", "", "✕", "✕", ""] and not frame["colour"][:5].any()
-        assert [said.partition(":")[0] for said in frame["state"][:3]] == ["being measured", "waiting", "left out"]
-        assert sweep_map.shades(run) == ["measured", "tie", "without", "running", "waiting", "missed"]
-        legend = sweep_map.legend_html(run)
-        assert "a tie" in legend and "neighbours agree" not in legend
+        sweep = findings(replace(winners, points=[*bare, tied]))
+        frame = sweep_map.frame(sweep)
+        assert list(frame["letters"])[:5] == ["…", "", "✕", "✕", ""] and not frame["colour"].any()
+        assert [words.partition(":")[0] for words in frame["state"][:3]] == ["being measured", "waiting", "left out"]
+        assert all(sign in sweep_map.about(sweep) for sign in ("tie", "✕", "…"))
+        assert "inferred" not in sweep_map.about(sweep)
 
 
-def test_on_the_front_what_is_beaten_in_both_is_faded_and_what_ran_out_of_memory_is_on_the_rim(run):
+def test_on_the_front_what_is_beaten_in_both_is_faded_and_it_opens_where_something_has_both(run):
     fast, slow, *_ = synthetic.run().measurements
     slow = replace(slow, latency=synthetic.latency(1.0), memory=replace(slow.memory, peak_bytes=20 * MIB))
     fast = replace(fast, latency=synthetic.latency(0.5), memory=replace(fast.memory, peak_bytes=10 * MIB))
     large = synthetic.failure("while_loop", "xla", "out_of_memory", "It asked for 1.00 GiB.")
-    frame = sweep_front.frame([slow, fast, large], None)
-    beaten, best = of(frame, "strategy")["alpha"]
-    assert beaten < best and list(of(sweep_front.frame([slow, fast], 15 * MIB), "limit")["x"]) == [15]
-    [rim] = of(frame, "rim").to_dict("records")
-    assert rim["strategy"] == "◆ while_loop.xla ✕" and rim["standing"].startswith("out of memory: ")
-    assert f"15.0 MiB available, {fast.strategy} is fastest" in sweep_front.sentence([slow, fast, large], 15 * MIB)
-    assert sweep_front.sentence([slow, fast], MIB).startswith("Nothing fits into 1.00 MiB")
+    beaten, best = of(sweep_front.frame([slow, fast, large]), "strategy")["alpha"]
+    assert beaten < best and sweep_front.sentence([large]) == ""
+    words = sweep_front.sentence([slow, fast, large])
+    assert words.startswith(fast.strategy) and "500 ms" in words and "10.0 MiB" in words
+    thrifty = replace(slow, memory=replace(slow.memory, peak_bytes=5 * MIB))
+    words = sweep_front.sentence([thrifty, fast])
+    assert words.index(f"with 5.00 MiB 1.00 s, {slow.strategy}") < words.index(f"with 10.0 MiB 500 ms, {fast.strategy}")
+    assert sweep_front.subject(run)[0] == sweep_front.subject(run, (10_000,))[0] == {"batch": 1_000}
+    assert sweep_front.subject(run, (10,))[0] == {"batch": 10} and sweep_front.frame([large]).empty
 
 
 def test_every_chart_of_a_sweep_has_a_specification_of_its_own_and_a_map_is_a_picture(run, winners):
-    assert set(files.titles(run)) == {"latency", "memory", "front"}
-    assert set(files.titles(winners)) == {"map", "front"}
+    assert {name for name in files.of(run) if files.specification(run, name)} == {"latency", "memory", "front"}
+    assert {name for name in files.of(winners) if files.specification(winners, name)} == {"map", "front"}
     drawn = files.specification(winners, "map")
-    assert drawn["title"]["subtitle"][1] == "A: loop.eager, B: vectorized_map.graph"
+    assert drawn["title"]["subtitle"][1].startswith("A: loop.eager, B: vectorized_map.graph. Pale: ")
     for shown in (drawn, files.specification(run, "latency")):
         assert "'orient': 'bottom'" in str(shown) and "'values': ['']" not in str(shown)
     svg = files.convert(winners, "map", "svg").decode()

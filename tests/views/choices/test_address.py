@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 import workloads
@@ -83,4 +84,11 @@ def test_a_value_that_no_field_can_show_is_said_with_what_is_used_instead():
     seed, scale = (next(notice for notice in notices if word in notice) for word in ("Seed=x", "Scale=cubic"))
     assert len(notices) == 4 and seed.endswith("0 is used instead.") and scale.endswith("log is used instead.")
     assert form["size_batch"] == -4, "this one can be shown, and is not valid"
-    assert "-4 is not valid" in address.fault(sweep.fields(form)["size_batch"], -4)
+    with pytest.raises(ValueError, match="-4 is not valid"):
+        sweep.fields(form)["size_batch"].check(-4)
+
+
+def test_parameters_that_a_page_does_not_have_are_named():
+    params = {"workload": ["square"], "size_height": ["3"], "bacth": ["7"], "run": ["1"], "tab": ["Code"]}
+    form, (notice,) = address.read(params, {}, address.fields)
+    assert "size_height, bacth" in notice and "tab" not in notice and form["size_batch"] == 1000

@@ -1,6 +1,7 @@
 """A function of one's own on the page, without a browser: who may write one, and what is taken from the code."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -13,7 +14,7 @@ from measure.run.request import RequestError
 from measure.store.store import Snapshot
 from tests import synthetic
 from tests.pages import RUN_ID, FakeClient, buttons, calm, open_page, words
-from views.choices import own, texts
+from views.choices import own
 from workloads import functions
 from workloads.functions import Facts, Given, OwnFunction
 
@@ -36,8 +37,10 @@ class GivingClient(FakeClient):
         self.asked: list[dict[str, int]] = []
         self.fault: RequestError | None = None
 
-    def give(self, given: Given, size: Mapping[str, int] | None = None, seed: int = 0) -> str:
+    def give(self, given: Given, size: Mapping[str, int] | None = None, seed: int = 0, waiting: Any = None) -> str:
         self.asked.append(dict(size or {}))
+        if waiting is not None:
+            waiting(Snapshot(synthetic.partial(2), "running", remaining_s=7.0))
         if self.fault is not None:
             raise self.fault
         return functions.add(OwnFunction(given=given, facts=replace(FACTS, size={**FACTS.size, **(size or {})})))
@@ -64,9 +67,23 @@ def test_where_code_may_not_be_run_the_window_says_how_to_do_it_at_home(
         patch.setenv("MAPBENCH_HOSTED", "1")
         app = opened()
     assert "On this server no code of yours can be run" in words(app) and "own_check" not in buttons(app)
-    assert texts.OWN_COMMANDS in [code.value for code in app.code]
+    assert own.COMMANDS in [code.value for code in app.code]
     monkeypatch.setattr(ContextProxy, "headers", property(lambda _: {"Host": "evil.example:8501"}))
     assert "own_check" not in buttons(opened())
+
+
+def test_what_python_cannot_read_is_said_with_its_line_as_one_types_and_is_not_checked(
+    fake: GivingClient, monkeypatch: pytest.MonkeyPatch
+):
+    code = "xs = [1.0]\ndef f(x):\n    return (x\n"
+    monkeypatch.setattr("streamlit_ace.st_ace", lambda **_: code)
+    app = calm(open_page().selectbox(key="workload").select(own.ENTRY).run())
+    assert any("ine 3" in warning.value for warning in app.warning) and app.button(key="own_check").disabled
+    code = "xs = [1.0]\ndef f(x):\n    return x\n"
+    app = calm(app.run())
+    assert not app.warning and not app.button(key="own_check").disabled and fake.asked == []
+    calm(app.button(key="own_check").click().run())
+    assert fake.asked == [{}]
 
 
 def test_a_function_is_in_the_list_by_its_name_and_is_looked_at_at_new_sizes(fake: GivingClient):

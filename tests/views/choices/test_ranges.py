@@ -12,10 +12,10 @@ def asked(slug: str, *names: str) -> SweepRequest:
     """The sweep over these names that the page asks for where nobody changes anything; by forecast nothing of it is
     left out."""
     workload = workloads.get(slug)
-    known = ranges.sweepable(workload)
+    bounds = ranges.sweepable(workload)
     axes = [
-        {"kind": known[name].kind, "name": name, "range": f"{each.first}:{each.last}", "points": each.points}
-        for name, each in ranges.start(workload, names).items()
+        {"kind": bounds[name].kind, "name": name, "range": f"{wanted.first}:{wanted.last}", "points": wanted.points}
+        for name, wanted in ranges.start(workload, names).items()
     ]
     request = parse_sweep({"workload": slug, "strategies": ranges.words(workload, names), "axes": axes})
     needs = forecast_sweep(request, ranges.MODEST_BYTES)

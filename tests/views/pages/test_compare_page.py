@@ -15,7 +15,7 @@ from tests.engine import ROOT
 from tests.pages import RUN_ID, buttons, calm, cannot_run, chosen, open_page, params, press, words
 from views.ui import look
 
-GREY, HIDDEN = "filter: grayscale(1)", "display: none"
+GREY, HIDDEN = "filter: grayscale(1)", ".st-key-form) {display: none}"
 
 
 def of_grid(*modes: str) -> set[str]:
@@ -29,6 +29,7 @@ def numbers(app: AppTest) -> dict[str, float | None]:
 
 def test_a_cell_a_row_a_column_and_a_preset_are_one_click(fake):
     app = open_page(strategies="loop.eager")
+    assert all(app.button(key=f"column_{mode}").help for mode in ("eager", "graph", "xla"))
     app = calm(app.checkbox(key="cell_batched_xla").check().run())
     app = calm(app.checkbox(key="cell_batched_xla").uncheck().run())
     app = press(app, "row_map_fn")
@@ -42,12 +43,14 @@ def test_a_cell_a_row_a_column_and_a_preset_are_one_click(fake):
 
 
 def test_a_workload_brings_its_own_sizes_presets_picture_and_forecast(fake):
-    app = open_page(size_batch="7")
+    app = open_page()
     before = words(app)
+    assert "open_image_sqrt" in buttons(app), "examples, among them one of the case that the form has at first"
     assert len(app.selectbox(key="workload").options) == len(workloads.names()) + 1, "and one of one's own"
     workload = workloads.get("outer_product")
     app = calm(app.selectbox(key="workload").select("outer_product").run())
     assert {box.label: box.value for box in app.number_input if box.key.startswith("size_")} == workload.default_size()
+    assert "open_image_sqrt" not in buttons(app), "beside another case one would pass for its result"
     assert params(app)["workload"] == ["outer_product"] and "100 × 16 × 16 × 16 × 16" in words(app)
     assert words(app).split("needs about")[1][:20] != before.split("needs about")[1][:20]
     app = calm(app.pills(key="size_preset").set_value("Small").run())
@@ -134,18 +137,21 @@ def test_a_run_that_waits_shows_its_place_but_not_whose_runs_are_before_it(fake)
     assert "2 runs before" in words(app) and "about 7 s" in words(app) and other not in words(app)
 
 
-def test_stages_and_rough_figures_come_before_latencies_the_fastest_first(fake):
+def test_the_picture_is_there_from_the_start_and_the_bar_says_what_is_left_of_what_is_done(fake):
     run = synthetic.partial(0, RUN_ID)
-    rough_s = {"batched.xla": 0.0196, "loop.eager": 0.0014, "map_fn.graph": 0.011}
-    stages = dict.fromkeys((m.strategy for m in run.measurements), "waiting")
-    fake.show(run, "running", stages=stages, rough_s=rough_s, elapsed_s=3.0)
-    told = words(open_page(run=RUN_ID)).partition('role="status"')[2]
-    order = ["≈ 1 ms", "≈ 10 ms", "≈ 20 ms", "map_fn.eager"]
-    assert sorted(order, key=told.index) == order, "those of which nothing is known come last"
-
-    fake.show(synthetic.partial(4, RUN_ID), "running", message=", ".join(synthetic.TIMED), remaining_s=0.2, elapsed_s=3)
+    fake.show(run, "queued", position=1)
+    (waiting,) = open_page(run=RUN_ID).get("vega_lite_chart")
+    told = {"message": ", ".join(synthetic.TIMED), "round_number": 3, "elapsed_s": 6.0}
+    fake.show(run, "running", remaining_s=2.0, rough_s={"loop.eager": 0.0014}, **told)
     app = open_page(run=RUN_ID)
-    assert "map_fn.eager," not in words(app) and " 0 s left" not in words(app) and len(app.get("vega_lite_chart")) == 2
+    (chart,) = app.get("vega_lite_chart")
+    (bar,) = app.get("progress")
+    assert chart.proto.spec == waiting.proto.spec, "nothing jumps"
+    assert bar.proto.value == 75 and "round 3" in bar.proto.text and "about 2 s left" in bar.proto.text
+    assert "map_fn.eager," not in bar.proto.text
+    fake.show(run, "running", remaining_s=0.2, **told)
+    (bar,) = open_page(run=RUN_ID).get("progress")
+    assert bar.proto.value < 100 and " 0 s left" not in bar.proto.text
 
 
 def test_a_run_is_cancelled_or_ended_with_what_it_knows_where_that_can_be(fake):

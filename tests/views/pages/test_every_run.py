@@ -10,7 +10,7 @@ from tests.keeping import put
 from tests.pages import RUN_ID, buttons, calm, example, open_page, words
 from tests.synthetic import HOSTILE
 
-TABS = ("Table", "Break even", "Samples", "Memory over one call", "Code", "Environment")
+TABS = ("Why", "Code", "Samples", "Details")
 
 
 def claims(run_id: str = RUN_ID) -> Run:
@@ -75,9 +75,9 @@ def test_a_link_opens_a_tab_and_a_run_with_little_in_it_has_them_too(fake):
     for tab in TABS:
         fake.show(synthetic.run(RUN_ID))
         app = open_page(run=RUN_ID, tab=tab)
-        drawn = {"Code": len(app.code) - 1, "Environment": len(app.dataframe), "Table": len(app.dataframe)}
-        # The lines to take and two charts are there on every tab.
-        assert drawn.get(tab, len(app.get("vega_lite_chart")) - 2) == 1
+        # The lines to take and the picture are there on every tab.
+        drawn = (len(app.code) - 1, len(app.dataframe), len(app.get("vega_lite_chart")) - 1)
+        assert drawn == {"Why": (0, 0, 1), "Code": (1, 0, 0), "Samples": (0, 0, 1), "Details": (0, 2, 1)}[tab]
         for measurements in (0, 1):
             fake.show(bare(measurements))
             open_page(run=RUN_ID, tab=tab)

@@ -4,6 +4,8 @@ import io
 import re
 import sqlite3
 import zipfile
+from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
@@ -18,18 +20,18 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from measure.judge import answer
 from measure.output import export
 from measure.run.encoding import encode
+from measure.run.run import Run
 from measure.store.store import Store
 from tests import synthetic
 from tests.asgi import Answer, ask
 from tests.keeping import put
 from tests.pages import RUN_ID, StoredClient
 from tests.synthetic import HOSTILE
-from views.charts import files
-from views.pages import downloads, preview
+from views.pages import preview
 from views.pages.downloads import Downloads
 from views.pages.preview import Preview
 from views.pages.uploads import Uploads
-from views.result import exports, heading
+from views.result import exports
 
 OTHER, MIB = "a" * 24, 2**20
 RUN = synthetic.run(RUN_ID)
@@ -54,11 +56,14 @@ def said_of(address: str) -> tuple[str, str]:
 
 def test_a_link_names_the_case_and_the_verdict_of_its_run_or_why_there_is_none(fake):
     for path, run in (("/", synthetic.run(RUN_ID)), ("/sweep", synthetic.sweep(RUN_ID))):
+        run = replace(run, verdict="as it is stored", measurements=[], points=[])
         fake.show(run)
-        assert said_of(f"{path}?run={RUN_ID}") == (f"{answer.heading(run)} · Mapbench", heading.verdict(run))
-    fake.show(synthetic.partial(2, RUN_ID), "running")
-    assert said_of(f"/?run={RUN_ID}")[1] == preview.texts.PREVIEW_UNFINISHED
-    assert said_of("/") == ("Mapbench", preview.texts.ABOUT)
+        assert said_of(f"{path}?run={RUN_ID}") == (f"{answer.heading(run)} · Mapbench", run.verdict)
+        fake.show(run, imported=True)
+        assert run.verdict in (marked := said_of(f"{path}?run={RUN_ID}")[1]) and "imported" in marked
+    fake.show(replace(synthetic.partial(2, RUN_ID), verdict="too early"), "running")
+    assert "too early" not in said_of(f"/?run={RUN_ID}")[1]
+    assert said_of("/")[0] == "Mapbench" and said_of("/")[1]
     assert said_of(f"/?run={OTHER}")[0] == "Mapbench" and OTHER in said_of(f"/?run={OTHER}")[1]
 
 
@@ -89,9 +94,16 @@ def test_texts_from_elsewhere_stay_texts_and_all_else_stays_as_it_is(fake, monke
 def exporting(stored: StoredClient, tmp_path, monkeypatch) -> StoredClient:
     put(stored.store, RUN)
     monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path))
-    # A picture needs a process of its own.
-    monkeypatch.setattr(files, "render", lambda run, name, form, file: file.write(b"drawn"))
+    monkeypatch.setattr(export, "figures", drawn)
     return stored
+
+
+def drawn(run: Run, forms: Sequence[str], folder: Path, name: str) -> list[Path]:
+    """Stands in for the process that draws."""
+    paths = [folder / f"{name}.latency.{form}" for form in forms]
+    for path in paths:
+        path.write_bytes(b"drawn")
+    return paths
 
 
 def get(address: str, method: str = "GET") -> Answer:
@@ -107,7 +119,6 @@ def test_a_run_is_sent_as_a_file_of_which_nothing_is_left_on_the_disk(exporting,
         ("/a/folder/export/{}/samples.csv", "samples.csv", "".join(export.samples_csv(RUN)).encode()),
         ("/export/{}/md?link=http://x/?run%3D1", "md", export.markdown(RUN, "http://x/?run=1").encode()),
         ("/export/{}/md?link=javascript:alert(1)", "md", export.markdown(RUN).encode()),
-        ("/export/{}/latency.svg", "latency.svg", b"drawn"),
     ):
         answer = get(address.format(RUN_ID))
         assert (answer.status, answer.content) == (200, content)
@@ -117,6 +128,9 @@ def test_a_run_is_sent_as_a_file_of_which_nothing_is_left_on_the_disk(exporting,
     artifact = get("/" + exports.of_run(RUN_ID, "artifact", strategy="chunked.xla?chunk=8", name="trace.json.gz"))
     assert artifact.content == f"{RUN_ID}/chunked.xla?chunk=8/trace.json.gz".encode()
     assert artifact.headers["content-type"] == "application/octet-stream"
+    with zipfile.ZipFile(io.BytesIO(get(f"/export/{RUN_ID}/figures.zip").content)) as figures:
+        assert set(figures.namelist()) == {f"mapbench-{RUN_ID}.latency.{form}" for form in ("svg", "png")}
+        assert {figures.read(name) for name in figures.namelist()} == {b"drawn"}
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -125,7 +139,7 @@ def test_what_is_not_there_is_said_and_all_else_goes_by(exporting):
         (f"{OTHER}/json", OTHER),
         ("nothing/json", "«nothing»"),
         (f"{RUN_ID}/pdf", RUN_ID),
-        (f"{RUN_ID}/map.svg", RUN_ID),
+        (f"{RUN_ID}/latency.svg", RUN_ID),
         (f"{RUN_ID}/artifact?strategy=loop.eager&name=graph.txt", RUN_ID),
     ):
         answer = get(f"/export/{address}")
@@ -152,11 +166,10 @@ def test_several_runs_are_an_archive_without_what_is_damaged_gone_or_too_much(ex
 def test_a_disk_without_room_is_said_and_no_picture_is_drawn_while_latencies_are_sampled(exporting, monkeypatch):
     exporting.waiting = (OTHER,)
     exporting.show(synthetic.partial(0, OTHER), "running", round_number=2)
-    monkeypatch.setattr(downloads, "_PAUSE_S", 0.0)
-    assert get(f"/export/{RUN_ID}/latency.svg").status == 503
+    assert get(f"/export/{RUN_ID}/figures.zip").status == 503
     assert get(f"/export/{RUN_ID}/csv").status == 200, "which takes a moment"
     exporting.show(synthetic.partial(0, OTHER), "running")
-    assert get(f"/export/{RUN_ID}/latency.svg").content == b"drawn"
+    assert get(f"/export/{RUN_ID}/figures.zip").status == 200
     monkeypatch.setattr(exports, "write", mock.Mock(side_effect=OSError(28, "No space left on device")))
     answer = get(f"/export/{RUN_ID}/json")
     assert answer.status == 503 and "No space left on device" in answer.text

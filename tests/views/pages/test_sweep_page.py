@@ -1,17 +1,17 @@
 """The Sweep page: ranges and what refuses them, forecasts, examples, a sweep while it runs, and its result."""
 
+import re
 from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
-from measure.judge import advice
+from measure.judge import sweep_analysis, sweep_findings, warnings
 from measure.machine import environment
-from measure.run.run import Crossover, Run
+from measure.run.run import Run
 from tests import synthetic
 from tests.pages import FakeClient, buttons, calm, cannot_run, chosen, open_page, params, press, words
-from views.charts import sweep_front
 from views.choices import examples, ranges
 from views.result import sweep_continue
 
@@ -44,6 +44,11 @@ def charts(app: AppTest) -> list[str]:
     return [element.proto.alt for element in app.get("vega_lite_chart")]
 
 
+def headline(app: AppTest) -> str:
+    [words] = [element.value for element in app.html if element.value.startswith("<h2")]
+    return re.sub("<[^>]*>", "", words)
+
+
 def fields(app: AppTest, *keys: str) -> tuple[str, ...]:
     return tuple(app.text_input(key=key).value for key in keys)
 
@@ -67,11 +72,13 @@ def test_a_bad_range_is_said_once_and_nothing_can_start_until_it_is_put_right(fa
 
 def test_two_sizes_make_a_map_that_fits_and_keeps_a_range_that_a_person_has_set(fake):
     app = open_page("sweep", workload="outer_product")
-    assert fields(app, "to") == ("1000",) and "size_side" in {each.key for each in app.number_input}
+    assert fields(app, "to") == ("1000",) and "size_side" in {element.key for element in app.number_input}
     assert "4 strategies: needs about" in words(app)
     app = swept(app, "sweep_2", "side")
     assert fields(app, "to", "to_2") == ("300", "16")
-    assert not {"size_side", "size_batch"} & {each.key for each in app.number_input}, "no other field for what is swept"
+    assert not {"size_side", "size_batch"} & {element.key for element in app.number_input}, (
+        "no other field for what is swept"
+    )
     assert "not run here" not in words(app) and "is left out" not in words(app)
     app = swept(app, "sweep_2", "nothing")
     assert fields(app, "to") == ("1000",)
@@ -119,27 +126,54 @@ def test_an_example_takes_the_place_of_whatever_was_chosen_and_fits_modest_machi
     assert "choose_0" not in buttons(show(synthetic.sweep())), "where there is a run there are none"
 
 
-def test_a_finished_sweep_has_its_lines_crossovers_costs_front_and_failures(show):
+def test_a_finished_sweep_has_question_answer_lines_costs_front_and_failures(show):
     run = synthetic.sweep()
-    tied = Crossover(a="batched.graph", b="vectorized_map.graph", axis="batch", none="they tie throughout")
-    app = show(replace(run, crossovers=[*run.crossovers, tied], warnings=[advice.stood_still(20.0)]))
-    said = words(app)
-    assert run.verdict in said and "batch 1 to 10,000" in said and "stood still for about 20" in said
-    assert said.count("vectorized_map.graph overtakes loop.eager at batch 3 [") == 1, "the pair that is asked about"
-    assert "batched.graph and vectorized_map.graph" in said, "which do not cross"
-    for beginning in ("Latency of 3 strategies", "Peak memory of 3 strategies", "Latency against memory"):
+    app = show(replace(run, warnings=[warnings.stood_still(20.0)]))
+    shown = words(app)
+    assert run.verdict in shown and "as **batch** grows from 1 to 10,000?" in shown
+    assert "stood still for about 20" in shown and "has the lowest latency" in shown
+    for beginning in ("Latency of 3 strategies", "Peak memory of 3 strategies"):
         assert any(alt.startswith(beginning) for alt in charts(app))
-    (table,) = [each.value for each in app.dataframe if "cost per element, b" in each.value.columns]
+    (table,) = [element.value for element in app.dataframe if "cost per element, b" in element.value.columns]
     assert list(table["strategy"]) == ["■ vectorized_map.graph", "■ batched.graph", "● loop.eager"]
     assert all("[" in cell for cell in table["cost per element, b"])
     assert sum(cell.startswith("batch^") for cell in table["grows as"]) == 3
-    assert "Did not work" in said and "batch 1,000: timed out" in said and "**Not run**" not in said
+    assert "Did not work" in shown and "batch 1,000: timed out" in shown
     assert "continue" not in buttons(app), "a complete one has nothing to continue"
-    app = swept(app, "pair_one", "batched.graph")
-    assert "batched.graph overtakes loop.eager at batch 4 [" in words(app)
-    steps = sweep_front.steps(sweep_front.subject(run))
-    for step, said in ((steps[0], "Nothing fits into"), (steps[-1], "is fastest")):
-        assert said in words(calm(app.select_slider(key="memory_dial").set_value(step).run()))
+    poor = replace(run, fits=[replace(run.fits[0], note="poor fit"), *run.fits[1:]])
+    (table,) = [element.value for element in show(poor).dataframe if "cost per element, b" in element.value.columns]
+    assert len(table) == 2 and run.fits[0].strategy not in str(list(table["strategy"]))
+
+
+def test_a_pair_that_is_picked_is_what_the_headline_answers_and_two_strategies_are_picked_at_once(show):
+    app = show(synthetic.sweep())
+    assert app.selectbox(key="pair_one").value is None
+    app = swept(swept(app, "pair_one", "batched.graph"), "pair_other", "loop.eager")
+    assert headline(app).startswith("batched.graph overtakes loop.eager at batch 4 [")
+    run = synthetic.sweep("2" * 24)
+    two = [replace(point, measurements=point.measurements[:2]) for point in run.points]
+    app = show(sweep_analysis.analyse(replace(run, points=two)))
+    assert headline(app).startswith("vectorized_map.graph overtakes loop.eager at batch 3 [")
+    assert {app.selectbox(key=key).value for key in ("pair_one", "pair_other")} == {
+        "vectorized_map.graph",
+        "loop.eager",
+    }
+
+
+def test_a_sweep_with_one_or_no_strategy_that_works_has_the_headline_of_its_verdict(show):
+    whole = synthetic.sweep()
+    for works in (["loop.eager"], []):
+        points = [
+            replace(point, ranking=[works] if works and point.ranking else [], measurements=[
+                item if item.strategy in works else synthetic.failure(item.mapper, item.mode, "failed", "no")
+                for item in point.measurements if item.strategy != "batched.graph"
+            ])
+            for point in whole.points[:3]
+        ]  # fmt: skip
+        run = replace(whole, id=f"{len(works):024x}", points=points, fits=[], crossovers=[])
+        app = show(run)
+        assert headline(app) == sweep_analysis.verdict(sweep_findings.findings(run))
+        assert any(alt.startswith("Latency") for alt in charts(app)) == bool(works), "no axis without a figure"
 
 
 def test_a_point_is_shown_as_the_comparison_that_it_is_and_stays_chosen_while_others_are_added(fake, show):
@@ -171,7 +205,7 @@ def test_the_map_says_who_wins_where_and_what_did_not_work(show):
     app = calm(app.selectbox(key="sweep_point").select_index(0).run())
     assert run.points[0].verdict in words(app)
     app = calm(app.selectbox(key="sweep_point").select_index(4).run())
-    assert "Inferred: all around it" in words(app)
+    assert "Not measured: its neighbours agree." in words(app)
 
 
 def test_one_that_ended_early_can_be_continued_where_it_was_measured_and_kept(fake, show):
@@ -180,7 +214,7 @@ def test_one_that_ended_early_can_be_continued_where_it_was_measured_and_kept(fa
     ended = replace(run, status="cancelled", points=points, stop_reason="that was it")
     app = show(ended)
     assert "3 of 5 points are complete" in words(app) and "Continue measures the rest" in words(app)
-    assert [point.at for point in sweep_continue.ahead(ended, 86_400.0).points] == [
+    assert [point.at for point in sweep_continue.ahead(ended, 86_400.0)[1].points] == [
         point.at for point in run.points[3:]
     ]
     press(calm(app.number_input(key="budget").set_value(86_400.0).run()), "continue")
@@ -195,5 +229,5 @@ def test_a_sweep_that_is_measured_again_says_whether_the_verdict_was_reproduced(
     press(show(first), "again")
     assert fake.sweeps_of == [(first.id, None)]
     app = show(replace(synthetic.sweep("b" * 24, seed=1), parent=first.id))
-    (table,) = [each.value for each in app.dataframe if "ranks that changed" in each.value.columns]
+    (table,) = [element.value for element in app.dataframe if "leads now" in element.value.columns]
     assert set(table["outcome"]) == {"reproduced"} and params(press(app, "parent"))["run"] == [first.id]

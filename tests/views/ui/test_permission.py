@@ -43,7 +43,7 @@ def test_code_is_executed_for_this_machine_alone_unless_the_operator_says_so(
     taken: list[Given] = []
 
     class Taker:
-        def give(self, given: Given, size: object, seed: int) -> str:
+        def give(self, given: Given, size: object, seed: int, waiting: object) -> str:
             taken.append(given)
             return "own_f"
 

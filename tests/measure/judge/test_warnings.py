@@ -1,47 +1,22 @@
-"""Warnings of what the data of a run show: what triggers each, and what is just below and does not."""
+"""Warnings of a run and of its strategies: what triggers each, and what is just below and does not."""
 
 from msgspec.structs import replace
 
-from measure.judge import advice, analysis, rules
-from measure.run.run import Control, Run, Warning
+from measure.judge import analysis, warnings
+from measure.run.run import Run, Warning
 from tests.samples import measurement, run_of
 from tests.simulation import Model, simulate
 
 
 def codes(run: Run) -> list[str]:
-    return [warning.code for warning in rules.of_run(run)]
+    return [warning.code for warning in warnings.of_run(run)]
 
 
 def test_others_at_work_before_the_run_are_named() -> None:
     for cores, expected in ((0.21, ["busy_before"]), (0.20, []), (None, [])):
         assert codes(replace(run_of(), environment={"load_of_others_cores": cores})) == expected
-
-
-def test_a_run_that_cannot_tell_a_fifth_says_so_where_several_lead() -> None:
-    """A longer budget is advised only where the budget was spent."""
-    tie, lead = [["a", "b"], ["c"]], [["a"], ["b", "c"]]
-    for resolution, ranking, expected in (
-        (0.201, tie, ["coarse_resolution"]), (0.20, tie, []), (0.3, lead, []), (0.3, [], []),
-    ):  # fmt: skip
-        control = Control(strategy="a", ratio=1.0, low=0.9, high=1.1, resolution=resolution)
-        assert codes(replace(run_of(), control=control, ranking=ranking)) == expected, (resolution, ranking)
-    control = Control(strategy="a", ratio=1.0, low=0.9, high=1.1, resolution=0.3)
-    for status, longer in (("budget", True), ("complete", False)):
-        (warning,) = rules.of_run(replace(run_of(), control=control, ranking=tie, status=status))
-        assert ("longer time budget" in warning.message) == longer
-
-
-def test_a_run_that_ended_without_its_control_says_that_its_resolution_is_not_known_and_why() -> None:
-    ended = replace(run_of(), finished="2026-01-01T00:00:09Z", ranking=[["a"], ["b"]], status="budget")
-    control = Control(strategy="a", ratio=1.0, low=0.99, high=1.01, resolution=0.01)
-    for run, expected in (
-        (ended, ["no_control"]),
-        (replace(ended, ranking=[["a", "b"]]), ["no_control"]),
-        (replace(ended, ranking=[["a"]]), []),
-        (replace(ended, finished=None), []),
-        (replace(ended, control=control), []),
-    ):
-        assert codes(run) == expected
+    both = replace(run_of(), environment={"load_of_others_cores": 2.0}, warnings=[warnings.busy_during(2.0)])
+    assert codes(both) == ["busy_during"], "once"
 
 
 def test_ordinary_runs_are_not_warned_about() -> None:
@@ -58,12 +33,12 @@ def test_ordinary_runs_are_not_warned_about() -> None:
 
 def test_a_latency_of_one_or_two_samples_is_named() -> None:
     for samples, expected in (([1.0], ["few_rounds"]), ([1.0] * 2, ["few_rounds"]), ([1.0] * 3, []), ([], [])):
-        assert [warning.code for warning in rules.of_measurement(measurement("a", [samples]))] == expected
+        assert [warning.code for warning in warnings.of_measurement(measurement("a", [samples]))] == expected
 
 
 def test_derived_warnings_are_computed_anew_and_seen_ones_are_kept() -> None:
     """Codes that only earlier methods gave are taken off."""
-    seen = advice.not_kept("No space left on device", in_file=False)
+    seen = warnings.not_kept("No space left on device", in_file=False)
     run = replace(run_of(), environment={"load_of_others_cores": 2.0}, warnings=[seen])
     once = analysis.analyse(run)
     assert [warning.code for warning in once.warnings] == ["not_saved", "busy_before"]
@@ -73,3 +48,31 @@ def test_derived_warnings_are_computed_anew_and_seen_ones_are_kept() -> None:
     kept = Warning(code="retrace", message="every call traces a function anew")
     item = replace(measurement("a", [[1.0] * 5] * 3), warnings=[*old, kept])
     assert analysis.analyse(run_of(item)).measurements[0].warnings == [kept]
+
+
+def test_others_at_work_during_the_run_are_named() -> None:
+    warning = warnings.busy_during(0.51)
+    assert warning is not None and warning.values == {"cores": 0.51} and warnings.busy_during(0.50) is None
+
+
+def test_what_tensorflow_did_is_attached_to_the_strategy() -> None:
+    assert warnings.of_tensorflow([], retraces=0) == []
+    fallback, retrace = warnings.of_tensorflow(["Foo", "Bar"], retraces=2)
+    assert (fallback.code, fallback.values) == ("falls_back", {"ops": ["Foo", "Bar"]})
+    assert retrace.code == "retrace" and "2 functions" in retrace.message
+
+
+def test_what_calls_with_new_values_trace_and_compile_is_said_where_it_was_counted() -> None:
+    assert warnings.compiled_values(0, 0) is None
+    for traces, compilations, said in (
+        (
+            3,
+            0,
+            "every call with new values traces 3 functions anew, which the timed calls, always with the same values",
+        ),
+        (0, 1, "every call with new values compiles a program anew"),
+        (1, 2, "every call with new values traces a function and compiles 2 programs anew"),
+    ):
+        warning = warnings.compiled_values(traces, compilations)
+        assert warning is not None and warning.message.startswith(said)
+        assert (warning.code, list(warning.values.values())) == ("compiled_values", [traces, compilations])

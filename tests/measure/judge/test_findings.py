@@ -1,0 +1,259 @@
+"""The findings of a comparison: rows, who leads, and how sure that is; headline, word and table say one thing."""
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+from msgspec.structs import replace
+
+from measure.judge import answer, warnings
+from measure.judge.analysis import analyse, close
+from measure.judge.findings import TELLING, Findings, findings
+from measure.judge.verdict import verdict
+from measure.output import table
+from measure.run.run import TIME_OVER, Error, Measurement, OutcomeName, Run
+from tests import synthetic
+from tests.samples import FACTORS, constant, measurement, memory, run_of
+from tests.simulation import Model, simulate
+from tests.synthetic import timed_run
+
+STEADY, NOISY = [1.001, 1.0, 1.0, 1.0005, 1.0], [0.55, 0.8, 1.0, 1.4, 2.0]
+
+
+def timed(factors: list[float] = STEADY, /, **seconds: float) -> Run:
+    """A comparison of strategies with one process for each of ``factors``; ``mapper__mode`` and seconds of a call."""
+    items = []
+    for name, value in seconds.items():
+        mapper, _, mode = name.partition("__")
+        items.append(replace(measurement(f"{mapper}.{mode}", constant(value, factors)), mapper=mapper, mode=mode))
+    return asked_for(analyse(run_of(*items)))
+
+
+def asked_for(run: Run) -> Run:
+    """The run with a request for just what it holds."""
+    slugs = [item.strategy for item in run.measurements if item.twin_of is None]
+    return replace(run, request=replace(synthetic.run().request, strategies=slugs, budget_s=9.0))
+
+
+def with_more(run: Run, *items: Measurement) -> Run:
+    return asked_for(close(replace(run, measurements=[*run.measurements, *items]), "budget", "spent", "now"))
+
+
+def untimed(slug: str, outcome: OutcomeName = "not_run", error: str = "", *, has_memory: bool = False) -> Measurement:
+    item = replace(measurement(slug, []), outcome=outcome, memory=memory(1) if has_memory else None)
+    return replace(item, error=Error(type=error, message="no")) if error else item
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+
+
+def test_rows_are_in_the_order_of_the_latency_shown_right_ones_before_wrong_ones_before_the_others() -> None:
+    rows = findings(synthetic.run(), "loop.eager").rows
+    assert [row.slug for row in rows[:4]] == ["batched.xla", "batched.graph", "vectorized_map.xla", "batched.eager"]
+    assert [row.rank for row in rows[:6]] == [1, 1, 3, 3, 5, 6]
+    assert rows[11].slug == "dataset.graph" and rows[11].outcome == "wrong" and rows[11].rank is None
+    assert {row.outcome for row in rows[12:]} == {"timeout", "out_of_memory", "failed", "unsupported", "cancelled"}
+    assert [row.order for row in rows] == list(range(len(rows)))
+    assert not any("#twin" in row.slug for row in rows), "twins are no rows"
+    assert findings(replace(timed_run(), ranking=[])).rows == [], "a run with nothing in it yet"
+
+
+def test_a_factor_is_the_baselines_latency_over_its_own_with_its_interval() -> None:
+    run = synthetic.run()
+    found = findings(run, "loop.eager")
+    fast, base = found.row("batched.xla"), found.row("loop.eager")
+    assert fast.factor == pytest.approx(base.median_s / fast.median_s)
+    assert fast.factor_low < fast.factor < fast.factor_high and base.factor == 1.0 and base.factor_low is None
+    assert fast.of_limit == pytest.approx(fast.median_s / run.limit.seconds)
+
+
+def test_the_baseline_is_what_is_wanted_or_usual_or_the_slowest_that_is_right() -> None:
+    for wanted, chosen in ((("map_fn.xla",), "map_fn.xla"), (("gone", None), "map_fn.graph"), ((), "map_fn.graph")):
+        assert findings(synthetic.run(), *wanted).baseline == chosen
+    run = timed_run(loop__eager=0.3, map_fn__xla=0.2, batched__graph=0.1)
+    wrong = [replace(m, outcome="wrong" if m.strategy == "loop.eager" else m.outcome) for m in run.measurements]
+    assert findings(run).baseline == "loop.eager"
+    assert findings(replace(run, measurements=wrong), "loop.eager").baseline == "map_fn.xla"
+
+
+def test_the_largest_error_is_relative_to_the_scale_of_the_result() -> None:
+    """A value that cancels out is off by 1e38 ULP and right: its error is small beside the others."""
+    run = synthetic.run()
+    item = run.measurement("batched.xla")
+    allowed = {"relative": 1e-6, "absolute": 2e-6}
+    leaf = replace(item.correctness.leaves[0], max_abs=4e-7, max_rel=3e38, max_ulp=9.9e38, tolerance=allowed)
+    run = replace(run, measurements=[replace(item, correctness=replace(item.correctness, leaves=[leaf]))])
+    assert findings(run).row("batched.xla").max_of_scale == pytest.approx(2e-7)
+    assert "2.00e-07" in table.render(run) and "ULP" not in table.render(run)
+
+
+def test_a_strategy_that_was_not_run_has_its_stage_only_while_the_run_goes_on() -> None:
+    run = synthetic.run()
+    item = replace(run.measurements[0], outcome="not_run", stage="waiting")
+    for finished, status in ((None, "waiting"), (run.finished, "not run")):
+        (row,) = findings(replace(run, finished=finished, measurements=[item], ranking=[])).rows
+        assert row.status == status
+
+
+# --- how sure it is --------------------------------------------------------------------------------------------------
+
+
+def test_the_word_says_how_sure_it_is() -> None:
+    clear = timed(batched__graph=1e-3, map_fn__graph=2.2e-3)
+    tie = timed(batched__graph=1e-3, map_fn__graph=1.0002e-3, loop__eager=5e-3)
+    blurred = timed([0.85, 0.92, 1.0, 1.1, 1.2], batched__graph=1e-3, map_fn__graph=1.1e-3)
+    alone = timed(batched__graph=1e-3)
+    for run, word in (
+        (clear, "clear"),
+        (tie, "tie"),
+        (blurred, "cannot tell"),
+        (timed(NOISY, batched__graph=1e-3, map_fn__graph=1.4e-3), "too noisy"),
+        (timed([1.0], batched__graph=1e-3, map_fn__graph=3e-3), "too short"),
+        (timed([1.0], batched__graph=1e-3, map_fn__graph=1.0), "cannot tell"),
+        (with_more(clear, untimed("loop.xla")), "cannot tell"),
+        (alone, "no choice"),
+        (with_more(alone, untimed("loop.xla", "failed", "ValueError")), "no choice"),
+        (asked_for(analyse(run_of(untimed("loop.xla", "failed", "ValueError")))), "nothing"),
+    ):
+        assert findings(run).word == word, run.verdict
+
+
+def test_a_run_that_can_tell_nothing_says_so_with_the_load_that_was_counted_before_any_advice() -> None:
+    run = timed(NOISY, batched__graph=1e-3, map_fn__graph=1.4e-3)
+    busy = replace(run, warnings=[warnings.busy_during(1.0)], environment={"cores_granted": 2.0})
+    found = findings(busy)
+    assert verdict(found) == "Too noisy to rank: other programs used 1.0 of 2 cores. Measure again."
+    assert found.take is None and answer.others(found) == []
+    assert set(answer.settling(found).strategies) == {"batched.graph", "map_fn.graph"}
+
+
+def test_of_a_tie_the_one_with_the_least_memory_is_taken_and_more_time_would_settle_it() -> None:
+    tied = timed(batched__graph=1e-3, map_fn__graph=1.0002e-3, loop__eager=5e-3)
+    peaks = {"batched.graph": 2_000, "map_fn.graph": 1_000, "loop.eager": 1_000}
+    tied = analyse(
+        replace(tied, measurements=[replace(m, memory=memory(peaks[m.strategy])) for m in tied.measurements])
+    )
+    found = findings(tied)
+    assert found.take.slug == "map_fn.graph" and "1000 B of memory, the least" in verdict(found)
+    settling = answer.settling(found)
+    assert set(settling.strategies) == {"batched.graph", "map_fn.graph"} and settling.budget_s == 60.0
+    assert answer.settling(findings(replace(tied, request=settling))) is None, "it has had its time"
+    assert answer.settling(found, 30.0).budget_s == 30.0 and answer.settling(found, 9.0) is None, "as a server allows"
+    elsewhere = replace(tied, request=replace(tied.request, workload="elsewhere"))
+    assert answer.settling(findings(elsewhere)) is None, "it cannot be measured here"
+
+
+def test_a_single_leader_is_settled_beside_the_next() -> None:
+    found = findings(timed([1.0], batched__graph=1e-3, map_fn__graph=1.0))
+    assert len(found.leaders) == 1 and set(answer.settling(found).strategies) == {"batched.graph", "map_fn.graph"}
+
+
+def test_peaks_that_read_differently_are_not_called_the_same() -> None:
+    tied = timed(batched__graph=1e-3, map_fn__graph=1.0002e-3)
+    sizes = (578 * 1024, 576 * 1024)
+    items = [replace(item, memory=memory(size)) for item, size in zip(tied.measurements, sizes, strict=True)]
+    assert verdict(findings(analyse(replace(tied, measurements=items)))).endswith("576.0 KiB to 578.0 KiB of memory.")
+
+
+def test_who_could_have_won_and_was_not_timed_is_missing() -> None:
+    run = timed(batched__graph=1e-3, map_fn__graph=2e-3)
+    for other, may_lead in (
+        (untimed("loop.xla", "cancelled"), True),
+        (untimed("loop.xla"), True),
+        (untimed("loop.xla", error=TIME_OVER), True),
+        (untimed("loop.xla", error="Forecast"), False),
+        (untimed("loop.xla", "timeout", "Timeout"), False),
+        (untimed("loop.xla", "timeout", "Timeout", has_memory=True), True),
+        (untimed("loop.xla", "failed", "ValueError", has_memory=True), False),
+        (untimed("loop.xla", "out_of_memory"), False),
+        (untimed("loop.xla", "wrong", has_memory=True), False),
+    ):
+        found = findings(replace(run, measurements=[*run.measurements, other]))
+        assert (found.missing == ["loop.xla"]) == may_lead, other.outcome
+        assert ("loop.xla" in verdict(found)) == may_lead
+    missing = [untimed(f"{mapper}.xla") for mapper in ("loop", "map_fn", "batched", "vectorized_map")]
+    found = findings(with_more(run, *missing))
+    assert "loop.xla, map_fn.xla, batched.xla and 1 more" in verdict(found)
+    assert set(answer.settling(found).strategies) == {row.slug for row in found.rows}
+
+
+def test_other_modes_and_less_memory_would_change_it() -> None:
+    run = timed(batched__xla=1e-3, batched__graph=1.5e-3, vectorized_map__graph=1.8e-3, loop__eager=9e-3)
+    peaks = [4_000, 4_000, 1_000, 1_000]
+    items = [replace(item, memory=memory(peak)) for item, peak in zip(run.measurements, peaks, strict=True)]
+    eager, graph, thrifty = answer.others(findings(analyse(replace(run, measurements=items))))
+    assert "loop.eager, 9.00 ms" in eager and "batched.graph, 1.50 ms" in graph
+    assert "vectorized_map.graph, 1000 B and 1.80 ms" in thrifty
+
+
+def test_an_untold_run_says_what_there_is() -> None:
+    run = synthetic.run()
+    for outcomes, begins in (
+        (("failed", "unsupported"), "No strategy could be measured: the outcome of each says why."),
+        (("wrong", "not_run"), "No strategy is right"),
+        (("not_run", "cancelled"), "No latency was measured before the run ended; memory and correctness are shown."),
+    ):
+        items = [replace(item, outcome=word) for item, word in zip(run.measurements, outcomes, strict=False)]
+        assert verdict(findings(replace(run, ranking=[], measurements=items))).startswith(begins), outcomes
+    items = [replace(item, outcome="not_run", memory=None) for item in run.measurements]
+    assert (
+        verdict(findings(replace(run, ranking=[], measurements=items))) == "Nothing was measured before the run ended."
+    )
+
+
+# --- no two of them differ -------------------------------------------------------------------------------------------
+
+
+def runs() -> Iterator[Run]:
+    """Comparisons of every kind: near and far, quiet and noisy, of few and of many, short, busy, with failures."""
+    models = (Model(0.01), Model(0.03), Model(0.12, 0.1), Model(0.5, 0.3))
+    spacings = (1.0, 1.02, 1.15, 3.0)
+    for seed, (model, spacing, count) in enumerate(itertools.product(models, spacings, (1, 2, 7))):
+        latencies_s = {f"s{number}.graph": 1e-3 * spacing**number for number in range(count)}
+        items = simulate(latencies_s, model, seed).measurements
+        items = [replace(item, memory=memory(1_000 + 400 * (place % 3))) for place, item in enumerate(items)]
+        yield asked_for(analyse(run_of(*items)))
+        yield with_more(analyse(run_of(*items)), untimed("late.xla"), untimed("bad.xla", "failed", "ValueError"))
+        single = [replace(item, replicas=item.replicas[:1]) for item in items]
+        yield asked_for(analyse(replace(run_of(*single), warnings=[warnings.busy_during(1.2)])))
+    yield asked_for(analyse(run_of(untimed("a.graph", "failed", "ValueError"))))
+    yield timed(FACTORS, batched__graph=1e-3, map_fn__graph=1.012e-3)
+
+
+def contradictions(found: Findings) -> Iterator[str]:
+    words, named = verdict(found), [row.slug for row in found.leaders]
+    ranked = found.ranked
+    head, *cells = table.cells(found)
+    if [row.slug for row in ranked] != sorted((row.slug for row in ranked), key=lambda slug: found.row(slug).median_s):
+        yield "rows are not in the order of the figure shown"
+    if [row.rank for row in ranked] != sorted(row.rank for row in ranked):
+        yield "ranks are not in the order of the rows"
+    if [line[head.index("rank")] for line in cells] != [str(row.rank or "–") for row in found.rows]:
+        yield "the table has other ranks than the rows"
+    if found.tells and any(slug not in words for slug in named[:3]):
+        yield "the headline does not name who leads"
+    if not found.tells and (any(row.slug in words or row.rank for row in found.rows) or answer.others(found)):
+        yield "advice of a run that can tell nothing"
+    if (found.word == "clear") != (" is ahead of " in words and "Not sure" not in words):
+        yield "the word and the headline differ on how clear it is"
+    if found.word == "clear" and (len(named) > 1 or found.leaders[0].processes < 2 or found.missing):
+        yield "clear, of a tie or a single process, or with somebody missing"
+    if found.word == "tie" and (len(named) < 2 or not words.startswith("Tie") or found.missing):
+        yield "a tie that is none"
+    if words.startswith("Tie") and (found.apart is None or found.apart > TELLING):
+        yield "a tie of what differs by more than a tie may"
+    if found.word == "cannot tell" and "Cannot tell" not in words and "Not sure" not in words:
+        yield "no doubt in the headline"
+    if found.following and any(row.median_s > found.following.median_s for row in found.leaders):
+        yield "the next is faster than a leader"
+    if any(found.row(slug).rank for slug in found.missing):
+        yield "ranked and missing"
+
+
+def test_headline_word_rows_and_table_do_not_contradict_each_other() -> None:
+    words = set()
+    for run in runs():
+        found = findings(run)
+        words.add(found.word)
+        assert list(contradictions(found)) == [], verdict(found)
+    assert words == {"clear", "tie", "cannot tell", "too noisy", "too short", "no choice", "nothing"}

@@ -1,0 +1,34 @@
+"""The examples of the first visit: what their cards say, and that each opens in place."""
+
+import pytest
+
+from measure.run.encoding import decode
+from tests.pages import buttons, open_page, press, words
+from views.result import examples
+
+RUNS = {name: decode((examples.FOLDER / f"{name}.json").read_bytes()) for name in examples.NAMES}
+
+
+def test_six_small_files_tell_what_the_cards_are_for():
+    files = sorted(examples.FOLDER.glob("*.json"))
+    assert {path.stem for path in files} == set(RUNS) and sum(path.stat().st_size for path in files) < 700_000
+    assert {"image_sqrt", "outer_product", "per_example_gradients"} <= {run.request.workload for run in RUNS.values()}
+    compared = [run for run in RUNS.values() if run.kind == "compare"]
+    assert len(compared) == 5 and all(run.ranking for run in compared)
+    assert len({run.ranking[0][0] for run in compared}) > 2, "at other sizes other strategies lead"
+    assert any(item.outcome == "out_of_memory" for run in compared for item in run.measurements)
+    for run in compared:
+        assert any(item.why for item in run.measurements)
+
+
+@pytest.mark.parametrize("name", examples.NAMES)
+def test_a_card_has_case_answer_machine_and_date_and_opens_the_run_in_place(fake, name):
+    app = open_page()
+    assert {f"open_{name}" for name in examples.NAMES} <= buttons(app) and not app.get("vega_lite_chart")
+    run, shown = RUNS[name], examples.example(name)
+    card = next(block.value for block in app.html if shown.case in block.value)
+    assert shown.answer in card and run.created[:10] in card and str(run.environment["cpu_model"]) in card
+    app = press(app, f"open_{name}")
+    assert run.created[:10] in words(app) and f"open_{name}" not in buttons(app)
+    assert app.get("vega_lite_chart") or run.kind == "claims"
+    assert f"open_{name}" in buttons(press(app, "examples_back"))
