@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from measure.judge import intervals, limit
 from measure.judge.intervals import Level, Ratio
-from measure.judge.levels import shown_levels
 from measure.judge.ranking import Order
 from measure.run import text
 from measure.run.run import DEFAULT_MEMORY, Measurement, Run
@@ -37,11 +36,10 @@ class Default:
         return self.ratio.low > _TELLING and more >= _LEAST_FAULTS
 
 
-def timed(run: Run, levels: Mapping[str, Level] | None = None) -> dict[str, Default]:
-    """The strategies that were timed with the default allocator, by their slugs. ``levels``: of the run's strategies;
-    made from its samples where they are not given."""
+def timed(run: Run, levels: Mapping[str, Level]) -> dict[str, Default]:
+    """The strategies that were timed with the default allocator, by their slugs. ``levels``: of the run's strategies
+    and twins."""
     entered = [item for item in run.measurements if item.has_default_memory and item.outcome == "ok" and item.latency]
-    levels = (shown_levels(run) if levels is None else levels) if entered else {}
     return {
         own.strategy: Default(
             own.strategy,

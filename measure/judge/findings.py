@@ -350,7 +350,10 @@ def _word(
     if not leaders:
         return "nothing", "no strategy was timed that computes the right values"
     single = any(row.processes < 2 for row in leaders)
-    if len(leaders) > 1 and apart is not None and apart > NOTHING_TOLD:
+    medians_s = [row.median_s for row in leaders if row.median_s is not None]
+    # Of leaders that are near each other, and ahead of others, a run tells something, however wide its intervals are.
+    nothing = len(run.ranking) == 1 or max(medians_s) > (1 + NOTHING_TOLD) * min(medians_s)
+    if len(leaders) > 1 and apart is not None and apart > NOTHING_TOLD and nothing:
         reason, is_short = _noise(run, deviation, single=single)
         return "too short" if is_short else "too noisy", reason
     if missing:

@@ -30,10 +30,12 @@ def _body(snapshot: Snapshot | None, chosen: Choices) -> None:
             examples.draw()
         else:
             st.caption("Run measures these choices, and shows the result here.")
-        return
-    # Only now, since loading Altair and pandas takes a moment: the choices are on the page by then.
+    # Only now, since loading Altair and pandas takes a second: the choices are on the page by then. Without a run as
+    # well, or the first Run would wait for it, and what it measures would be beside it.
     from views.result.compare import draw_comparison, draw_running
 
+    if snapshot is None:
+        return
     if snapshot.state != "finished":
         draw_running(snapshot, chosen.baseline)
     else:

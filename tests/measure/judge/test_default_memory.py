@@ -3,7 +3,6 @@
 import pytest
 from msgspec.structs import replace
 
-from measure.judge import default_memory
 from measure.judge.analysis import analyse
 from measure.judge.findings import findings
 from measure.output import columns, export, table
@@ -32,7 +31,7 @@ def run(*, faults: float = 5_020.0, source: str = "", **default_s: float) -> Run
 def test_a_leader_that_is_clearly_slower_with_default_memory_is_said_with_its_page_faults() -> None:
     said = run(a=12.9e-3).verdict
     assert said.endswith(f" With this machine's default memory a takes 12.9 ms: 5,020 page faults a call. {CURE}")
-    told = default_memory.timed(run(a=12.9e-3))["a"]
+    told = findings(run(a=12.9e-3)).row("a").default
     assert (told.strategy, told.faults, told.pool_faults) == ("a", 5_020.0, 0.0)
     assert told.ratio.low < 12.9 / 4 < told.ratio.high and told.is_slower
 

@@ -108,6 +108,8 @@ def test_the_word_says_how_sure_it_is() -> None:
         (tie, "tie"),
         (blurred, "cannot tell"),
         (timed(NOISY, batched__graph=1e-3, map_fn__graph=1.4e-3), "too noisy"),
+        (timed(NOISY, batched__graph=1e-3, map_fn__graph=1.4e-3, loop__eager=1.0), "cannot tell"),
+        (timed(NOISY, batched__graph=1e-3, map_fn__graph=2.05e-3, loop__eager=1.0), "too noisy"),
         (timed([1.0], batched__graph=1e-3, map_fn__graph=3e-3), "too short"),
         (timed([1.0], batched__graph=1e-3, map_fn__graph=1.0), "cannot tell"),
         (with_more(clear, untimed("loop.xla")), "cannot tell"),
