@@ -1,10 +1,10 @@
-"""Mapbench's front door: page configuration, navigation, and what is a step in the browser's history."""
+"""Mapbench's front door: page configuration, navigation, and what the server does around pages."""
 
 import streamlit as st
 
-from measure import client
-from views.ui import allowance, giving_way, look, steps
-from workloads import descriptions
+from measure import client, hosting
+from views.ui import browser, guard, look, session
+from workloads import descriptions, places
 
 # Name → its icon, and the hint on it.
 PAGES = {
@@ -31,10 +31,12 @@ def draw() -> None:
     ]
     page = st.navigation(pages, position="top")
     page.run()
-    allowance.draw()
-    steps.draw()
+    if places.hosted() and not places.viewer():
+        with st.container(key="allowed"):
+            st.caption(session.allowed(hosting.limits()))
+    browser.count_steps()
     if client.shared().host().state == "ready":  # while TensorFlow is loaded, the first pages come first
-        giving_way.give_way()
+        guard.give_way()
 
 
 if __name__ == "__main__":
@@ -47,12 +49,9 @@ else:
 
     from starlette.middleware import Middleware
 
-    from measure import hosting
     from measure.run.place import StoreError
-    from views.pages.cookie import Cookie
-    from views.pages.downloads import Downloads
     from views.pages.preview import Preview
-    from views.pages.uploads import Uploads
+    from views.pages.server import Downloads, Uploads
 
     try:
         hosting.check()
@@ -67,6 +66,5 @@ else:
         sys.exit(f"error: MAPBENCH_METRICS={os.environ['MAPBENCH_METRICS']!r} cannot be had: {error.strerror}")
     descriptions.take({})
     shared.ensure_worker()  # now, before threads of pages give way, so that it does not
-    around = (Cookie, Preview, Downloads, Uploads)
-    giving_way.serve()
-    app = st.App(__file__, middleware=[Middleware(part) for part in around])
+    guard.serve()
+    app = st.App(__file__, middleware=[Middleware(part) for part in (session.Cookie, Preview, Downloads, Uploads)])

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from measure.judge import sweep_analysis
+from measure.judge import sweep_findings
 from measure.judge.lines import readable
 from measure.output import export, sweep_table, table
 from measure.run.encoding import encode
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # The charts that answer what was asked; the page has more.
-_SHOWN = ("latency", "memory", "map")
+_SHOWN = ("comparison", "latency", "memory", "map")
 # Reasons that are named where no strategy can be.
 _MOST_REASONS = 3
 
@@ -52,11 +52,10 @@ class _Measured:
 
     @property
     def charts(self) -> list[Any]:
-        """Altair's charts of latency and memory, or the map of a sweep over two sizes."""
+        """Altair's charts: the picture of a comparison; of a sweep latency and memory, or the map."""
         from views.charts import files  # which loads Altair
 
-        drawn = (files.chart(self.run, name) for name in _SHOWN if name in files.of(self.run))
-        return [chart for chart in drawn if chart is not None]
+        return [chart for name in _SHOWN if (chart := files.chart(self.run, name)) is not None]
 
     def save(self, path: str | Path) -> None:
         """Write the run file, which the app and the command line open."""
@@ -138,7 +137,7 @@ class SweepResult(_Measured):
         """Return the comparison at a point, as in ``at(batch=1000)``; KeyError where that is none of the sweep's."""
         for point in self.run.points:
             if point.at == place:
-                return Result(sweep_analysis.comparison(self.run, point), self._live)
+                return Result(sweep_findings.comparison(self.run, point), self._live)
         raise KeyError(f"no such point: {'; '.join(readable(point.at) for point in self.run.points)} are swept")
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 """The command line: the same measurements without a browser (`python -m measure`; installed, `mapbench` too)."""
 
 if __name__ == "__main__":  # before the rest is loaded, which takes a moment
-    from measure.installed import expect_interrupts
+    from measure import expect_interrupts
 
     expect_interrupts()
 
@@ -18,22 +18,21 @@ import msgspec
 from msgspec.structs import replace
 
 import workloads
-from measure import admin, hosting, terminal, worker
+from measure import INTERRUPTED, admin, hosting, local, worker
 from measure.arguments import compare_request, given, parsed, sweep_request
 from measure.claims import table as table_of_claims
 from measure.claims.tries import chosen
-from measure.engine import continuing
-from measure.installed import INTERRUPTED
+from measure.engine import sweep
 from measure.judge import reasons, warnings
 from measure.judge.findings import findings
-from measure.local import HostFailed, Local
+from measure.local import Following, HostFailed, Local, say
+from measure.making import FAULT as FAULT_OF_OURS
 from measure.making import Asked
 from measure.output import export, export_command, sweep_table, table
-from measure.recording import FAULT as FAULT_OF_OURS
 from measure.run import listing
 from measure.run.encoding import encode
 from measure.run.place import StoreError
-from measure.run.request import RequestError, parse_seed
+from measure.run.request import SEEDS, RequestError, whole
 from measure.run.run import Run
 from workloads.discovery import DiscoveryError
 
@@ -42,33 +41,34 @@ MEASURED, FAULT, INVALID = 0, 1, 2
 
 def _measure(arguments: argparse.Namespace) -> int:
     """Measure what is asked for, and write the outcome."""
-    file, follower = arguments.json, terminal.Following(quiet=arguments.quiet)
-    if file and file != "-":
+    file, follower = arguments.json, Following(quiet=arguments.quiet)
+    is_file = file is not None and file != "-"
+    if is_file:
         path = Path(file).resolve()
         if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
             raise RequestError(
                 f"--json {file} cannot be written: a file in a folder that is there and writable is needed"
             )
-    with Local(f"a command line, {arguments.command}", follower.say) as local:
-        asked = _asked(arguments, local, follower)
+    with Local(f"a command line, {arguments.command}", follower.say) as here:
+        asked = _asked(arguments, here, follower)
         why, continue_from = getattr(arguments, "why", False), getattr(arguments, "continue_from", None)
-        run, problem = local.measure(asked, follower.look, why=why, continue_from=continue_from)
+        run, problem = here.measure(asked, follower.look, why=why, continue_from=continue_from)
         shown = run
         if problem:
-            shown = replace(run, warnings=[*run.warnings, warnings.not_kept(problem, in_file=file is not None)])
+            shown = replace(run, warnings=[*run.warnings, warnings.warning("not_saved", reason=problem)])
         status = INTERRUPTED if run.status in ("cancelled", "interrupted") else MEASURED
         status = FAULT if run.stop_reason.startswith(FAULT_OF_OURS) else status
-        if file and file != "-":
+        if is_file:
             try:
                 _write(file, encode(run))
             except RequestError as error:
-                terminal.say(f"error: {error}" + ("" if problem else f"; the run is kept as {run.id}"))
+                say(f"error: {error}" + ("" if problem else f"; the run is kept as {run.id}"))
                 status = FAULT
         if run.kind == "sweep" or file == "-":  # what is printed of a comparison holds them
-            for line in terminal.warnings(shown):
-                terminal.say(f"warning: {line}")
-        if run.kind == "sweep" and continuing.is_open(run) and not problem:
-            terminal.say(f"it can be continued: python -m measure sweep --continue {run.id}")
+            for line in local.warnings(shown):
+                say(f"warning: {line}")
+        if run.kind == "sweep" and sweep.is_open(run) and not problem:
+            say(f"it can be continued: python -m measure sweep --continue {run.id}")
         # Last, since whoever reads this may be gone.
         if file == "-":
             _write(file, encode(run))
@@ -77,12 +77,12 @@ def _measure(arguments: argparse.Namespace) -> int:
     return status
 
 
-def _asked(arguments: argparse.Namespace, local: Local, follower: terminal.Following) -> Asked:
+def _asked(arguments: argparse.Namespace, here: Local, follower: Following) -> Asked:
     """The request. A function of a person's own is looked at before that, and is a workload from then on."""
     if arguments.command == "claims":
         return chosen(arguments.claim)
     if function := given(arguments):
-        arguments.workload = local.give(function, parse_seed(arguments.seed))
+        arguments.workload = here.give(function, whole("seed", arguments.seed or 0, *SEEDS))
         follower.say(workloads.get(arguments.workload).summary)
     return (compare_request if arguments.command == "compare" else sweep_request)(arguments)
 
@@ -113,14 +113,14 @@ def _claims(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    with Local("a command line, list") as local:
-        devices = local.host().devices
+    with Local("a command line, list") as here:
+        devices = here.host().devices
     if arguments.json:
         _write("-", _indented(listing.grid(devices)))
     else:
         print("\n".join(listing.lines(devices)))
     for message in listing.broken().values():
-        terminal.say(f"warning: {message}")
+        say(f"warning: {message}")
     return MEASURED
 
 
@@ -158,14 +158,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _COMMANDS[arguments.command](arguments)
         sys.stdout.flush()
         return status
-    except (RequestError, StoreError, DiscoveryError, hosting.SettingError) as error:
-        terminal.say(f"error: {error}")
-        return INVALID
-    except HostFailed as error:
-        terminal.say(f"error: {error}")
-        return FAULT
+    except (RequestError, StoreError, DiscoveryError, hosting.SettingError, HostFailed) as error:
+        say(f"error: {error}")
+        return FAULT if isinstance(error, HostFailed) else INVALID
     except KeyboardInterrupt:
-        terminal.say("interrupted before anything was measured")
+        say("interrupted before anything was measured")
         return INTERRUPTED
     except OSError as error:
         if error.errno not in (errno.EPIPE, errno.ENOSPC):
@@ -174,7 +171,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if error.errno == errno.EPIPE:  # whoever read the table has enough
             return MEASURED
-        terminal.say(f"error: nothing more can be written: {error.strerror}")
+        say(f"error: nothing more can be written: {error.strerror}")
         return FAULT
 
 

@@ -4,7 +4,7 @@ Every way in asks here: buttons, links, imports and widgets all end in a request
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from measure import hosting
@@ -15,7 +15,6 @@ from measure.making import Asked, bound_s, missing
 from measure.run import deadline, fit, text
 from measure.run.fit import SweepForecast
 from measure.run.request import Request, RequestError
-from measure.run.run import Point
 from measure.run.sweep_request import SweepRequest
 from measure.store.queue import Work
 
@@ -73,10 +72,10 @@ def refusal(asked: Asked) -> str | None:
     return f"This cannot end in time: it takes about {takes} by forecast, and ends after {ends}; try fewer claims."
 
 
-def sweep_needs(request: SweepRequest, earlier: Iterable[Point] = ()) -> SweepForecast:
+def sweep_needs(request: SweepRequest) -> SweepForecast:
     """The forecast of a sweep here: what of it will be run in the memory that there is, and in its time."""
     available_bytes, most = environment.available_memory(), hosting.limits().memory_bytes
-    return fit.forecast_sweep(request, available_bytes if most is None else min(available_bytes, most), earlier)
+    return fit.forecast_sweep(request, available_bytes if most is None else min(available_bytes, most))
 
 
 def beyond(request: Request | SweepRequest, limits: Limits) -> str | None:

@@ -12,6 +12,7 @@ from msgspec import structs
 
 import strategies
 import workloads
+from measure import admin
 from measure.engine import deriving
 from measure.making import to_continue
 from measure.output import export_command
@@ -43,10 +44,7 @@ def parser() -> argparse.ArgumentParser:
 
     compare = commands.add_parser("compare", help="compare strategies for one workload at one size")
     compare.add_argument("--size", **_SEVERAL, metavar="NAME=N", help="repeatable")
-    _add_case(compare)
-    most = f"{DEFAULT_BUDGET_S:.0f}, or what is needed"
-    compare.add_argument("--budget", metavar="SECONDS", help=f"time until the verdict ({most})")
-    _add_output(compare)
+    _add_case(compare, f"time until the verdict ({DEFAULT_BUDGET_S:.0f}, or what is needed)")
     compare.add_argument("--why", action="store_true", help="explain each strategy in the end")
 
     sweep = commands.add_parser("sweep", help="compare strategies over ranges of sizes or options")
@@ -55,68 +53,47 @@ def parser() -> argparse.ArgumentParser:
     sweep.add_argument("--option", **_SEVERAL, metavar="NAME=RANGE", help="of strategies, as chunk=1:64; repeatable")
     sweep.add_argument("--points", metavar="N", help="of each range that names no number of points (9; of two axes 5)")
     sweep.add_argument("--scale", default="log", help="log or linear")
-    _add_case(sweep)
-    sweep.add_argument("--budget", metavar="SECONDS", help=f"time for the whole sweep ({SWEEP_BUDGET_S:.0f})")
+    _add_case(sweep, f"time for the whole sweep ({SWEEP_BUDGET_S:.0f})")
     sweep.add_argument("--continue", dest="continue_from", metavar="ID", help="go on with a sweep that ended early")
     sweep.add_argument("--pair", nargs=2, default=(), metavar="STRATEGY", help="where the first overtakes the second")
-    _add_output(sweep)
 
     claims = commands.add_parser("claims", help="try what is said about mapping, and say what is true here")
     claims.add_argument("claim", nargs="*", help="ids of claims; none lists them")
     claims.add_argument("--list", action="store_true", help="list them, as without a name")
     claims.add_argument("--all", action="store_true", help="try all of them")
     claims.add_argument("--markdown", action="store_true", help="print verdicts as Markdown")
-    _add_output(claims)
+    for command in (compare, sweep, claims):
+        command.add_argument("--json", metavar="FILE", help="write the run here ('-': stdout, in place of the table)")
+        command.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
     listing = commands.add_parser("list", help="workloads, their sizes and defaults, strategies, devices")
     listing.add_argument("--json", action="store_true")
-
     commands.add_parser("worker", help="measure what waits in the store, apart from the server of the pages")
     export_command.add_to(commands.add_parser("export", help="write a run, its charts or its explanations as files"))
-    _add_orders(commands.add_parser("admin", help="an operator's: list, end, pin and delete runs, drain"))
+    admin.add_to(commands.add_parser("admin", help="an operator's: list, end, pin and delete runs, drain"))
     return whole
 
 
-def _add_orders(parser: argparse.ArgumentParser) -> None:
-    """An operator's commands, which `measure.admin` follows."""
-    commands = parser.add_subparsers(dest="order", required=True)
-    commands.add_parser("list", help="all runs, the newest first").add_argument("--json", action="store_true")
-    commands.add_parser("cancel", help="end a run, with what was measured").add_argument("id")
-    for name, what in (("delete", "delete runs"), ("pin", "keep runs when room is made"), ("unpin", "no longer")):
-        commands.add_parser(name, help=what).add_argument("id", nargs="+")
-    prune = commands.add_parser("prune", help="delete all runs that match, but pinned ones and those that go on")
-    prune.add_argument("--older-than", metavar="AGE", help="asked for longer ago: 30d, 12h, 2w")
-    prune.add_argument("--origin", metavar="HASH", help="of one visitor, as the list names it")
-    prune.add_argument("--larger-than", metavar="SIZE", help="10MiB")
-    prune.add_argument("--keep-bytes", metavar="SIZE", help="the oldest, until all runs take no more")
-    prune.add_argument("--dry-run", action="store_true", help="only say which")
-    drain = commands.add_parser("drain", help="have the server take no new runs, as before a deployment")
-    drain.add_argument("--wait", action="store_true", help="until nothing is measured any more")
-    commands.add_parser("resume", help="have it take new runs again")
-
-
-def _add_case(command: argparse.ArgumentParser) -> None:
+def _add_case(command: argparse.ArgumentParser, budget: str) -> None:
     workload = "a workload's name, see 'list', or a function of your own as FILE.py:FUNCTION"
     command.add_argument("workload", nargs="?", help=workload)
-    elems = "what your function is mapped over: a name in its file, or a file .npy or .npz"
-    command.add_argument("--elems", metavar="NAME", help=elems)
-    command.add_argument("--batched", metavar="NAME", help="your rewrite for the whole batch, in the same file")
-    command.add_argument("--reference", metavar="NAME", help="your reference in NumPy, for the whole batch")
-    command.add_argument("--workload-file", metavar="FILE", help="a workload of your own, in one Python file")
+    for option, metavar, text in (
+        ("--elems", "NAME", "what your function is mapped over: a name in its file, or a file .npy or .npz"),
+        ("--batched", "NAME", "your rewrite for the whole batch, in the same file"),
+        ("--reference", "NAME", "your reference in NumPy, for the whole batch"),
+        ("--workload-file", "FILE", "a workload of your own, in one Python file"),
+        ("--budget", "SECONDS", budget),
+        ("--memory-limit", "MIB", "tensors beyond this fail as out of memory"),
+        ("--threads", "N", "TensorFlow's threads, within and between ops"),
+    ):
+        command.add_argument(option, metavar=metavar, help=text)
     command.add_argument("--strategies", default="default", help="all, default, or a list of slugs, mappers and modes")
     command.add_argument("--workload-option", **_SEVERAL, metavar="NAME=VALUE")
     command.add_argument("--dtype")
     command.add_argument("--device", default="CPU:0")
-    command.add_argument("--memory-limit", metavar="MIB", help="tensors beyond this fail as out of memory")
-    command.add_argument("--threads", metavar="N", help="TensorFlow's threads, within and between ops")
     pool = "pool: freed memory stays in the process; default: as TensorFlow and the C library do it"
     command.add_argument("--allocator", metavar="|".join(ALLOCATORS), default="pool", help=pool)
     command.add_argument("--seed", default=0, help="seed of the inputs")
-
-
-def _add_output(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--json", metavar="FILE", help="write the run here ('-' for stdout, in place of the table)")
-    command.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
 def compare_request(arguments: argparse.Namespace) -> Request:

@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
@@ -29,7 +29,7 @@ from measure.run import place
 from measure.run.place import StoreError
 from measure.run.request import RequestError
 from measure.run.run import Run
-from measure.store.queue import Job, Order, Work, WorkerState
+from measure.store.queue import Answer, Job, Order, Work, WorkerState
 from measure.store.store import Snapshot, Store
 from workloads import functions, places
 from workloads.functions import Given
@@ -43,8 +43,6 @@ _WAIT_S = 1.0
 # Of requests, so many are remembered that a finished run may answer.
 _MOST_RECENT = 1_000
 _log = logging.getLogger("mapbench")
-_NO_WORKER = WorkerState("failed", "no worker runs on this machine: start one with «mapbench worker»")
-_GONE = WorkerState("failed", "the worker has ended again and again: see the server's log")
 _DRAINED = "This server takes no new runs, since it is about to be restarted: come again in some minutes."
 _NOT_LOOKED_AT = "the code could not be looked at"
 
@@ -70,7 +68,8 @@ class Client:
     # --- the worker --------------------------------------------------------------------------------------------------
 
     def ensure_worker(self) -> None:
-        """Start the worker, where that is this process's matter and none runs; a few times at most."""
+        """Start the worker, where that is this process's matter and none runs; a few times at most. However low the
+        priority of the thread that asks, the worker has that of the thread that asked first."""
         with self._starting:
             if not self._starts_worker or (self._child is not None and self._child.status is None):
                 return
@@ -95,8 +94,10 @@ class Client:
         if state is not None:
             return state
         if not self._starts_worker:
-            return _NO_WORKER
-        return _GONE if self._starts > _MOST_STARTS else WorkerState("starting", "TensorFlow is being loaded")
+            return WorkerState("failed", "no worker runs on this machine: start one with «mapbench worker»")
+        if self._starts > _MOST_STARTS:
+            return WorkerState("failed", "the worker has ended again and again: see the server's log")
+        return WorkerState("starting", "TensorFlow is being loaded")
 
     # --- what can be asked for ---------------------------------------------------------------------------------------
 
@@ -110,18 +111,14 @@ class Client:
         sweep whose measurements are taken over, and which becomes the parent. Raises `RequestError` where it is beyond
         what is allowed, can neither fit nor end in time, names what is not there, or the store cannot be written."""
         worker = self._worker()
-        try:
+        with self._counting():
             check(asked, worker.devices, self.limits)
-        except Refused as refused:
-            self.refusals[refused.reason] += 1
-            raise
         if not (parent or continue_from) and (recent := self._answer_to(asked)):
             return recent
         run_id, parent = place.new_id(), continue_from or parent
         earlier = making.taken_over(self.store, continue_from, asked, worker.start_method, worker.details)
         first = making.measuring(run_id, asked, NoLauncher(), lambda _: None, parent=parent, earlier=earlier).view()
-        work = Work(run_id, "measure", run_id, **dataclasses.asdict(visitor), forecast_s=first.forecast_s)
-        self._add(work, visitor, first.run)
+        self._add(Work(run_id, "measure", run_id, forecast_s=first.forecast_s), visitor, first.run)
         self._recent.append((asked, run_id))
         return run_id
 
@@ -134,8 +131,7 @@ class Client:
         if going_on := self.explanation(run_id):
             return going_on[0]
         made = making.explaining(before, NoLauncher(), lambda _: None, lambda *_: True, worker.details)
-        who, forecast_s = dataclasses.asdict(visitor), made.forecast.seconds
-        work = Work(place.new_id(), "explain", run_id, **who, forecast_s=forecast_s)
+        work = Work(place.new_id(), "explain", run_id, forecast_s=made.forecast.seconds)
         self._add(work, visitor)
         return work.id
 
@@ -152,32 +148,36 @@ class Client:
         self._worker()
         deriving.check(given)
         work = Work(place.new_id(), "check", None, Job(given=given, size=dict(size or {}), seed=seed))
-        end_s = time.monotonic() + _ANSWER_S
         try:
             self.store.recover()  # of a worker that is gone nothing goes on
             if waiting is None and any(other.holder is not None for other in self.store.queue.all()):
                 raise Busy("somebody measures here, which the code would disturb: try again when it has ended")
             self._add(work, NOBODY)
-            while (answer := self.store.queue.answer(work.id)) is None:
-                if waiting is not None and (before := self.going_on()) is not None:
-                    end_s = time.monotonic() + _ANSWER_S
-                    try:
-                        waiting(before)
-                    except BaseException:  # whoever asked has gone
-                        self.store.end(work.id)
-                        raise
-                    time.sleep(_WAIT_S - _LOOK_S)
-                if (host := self.host()).state == "failed" or time.monotonic() > end_s:
-                    self.store.end(work.id)
-                    raise RequestError(f"{_NOT_LOOKED_AT}: {host.message or 'nobody had time for it'}")
-                time.sleep(_LOOK_S)
-        except KeyError:
-            raise RequestError(f"{_NOT_LOOKED_AT}: the measuring process ended") from None
+            try:
+                answer = self._answer(work.id, waiting)
+            except BaseException:  # there is none, or whoever asked has gone
+                self.store.end(work.id)
+                raise
         except StoreError as error:
             raise RequestError(f"{_NOT_LOOKED_AT}, since the store cannot be used: {error}") from error
         if answer.own is None:
             raise RequestError(answer.refusal)
         return functions.add(answer.own)
+
+    def _answer(self, work_id: str, waiting: Callable[[Snapshot], None] | None) -> Answer:
+        """Wait for the answer to a check."""
+        end_s = time.monotonic() + _ANSWER_S
+        with contextlib.suppress(KeyError):
+            while (answer := self.store.queue.answer(work_id)) is None:
+                if waiting is not None and (before := self.going_on()) is not None:
+                    end_s = time.monotonic() + _ANSWER_S
+                    waiting(before)
+                    time.sleep(_WAIT_S - _LOOK_S)
+                if (host := self.host()).state == "failed" or time.monotonic() > end_s:
+                    raise RequestError(f"{_NOT_LOOKED_AT}: {host.message or 'nobody had time for it'}")
+                time.sleep(_LOOK_S)
+            return answer
+        raise RequestError(f"{_NOT_LOOKED_AT}: the measuring process ended")
 
     def _worker(self) -> WorkerState:
         """How the worker stands. Raises `RequestError` on a server that measures nothing."""
@@ -186,21 +186,27 @@ class Client:
         return worker
 
     def _add(self, work: Work, visitor: Visitor, run: Run | None = None) -> None:
-        """Admit work, and put it into the queue. ``run``: the one that is to be measured by it. Raises
+        """Admit a visitor's work, and put it into the queue. ``run``: the one that is to be measured by it. Raises
         `RequestError`."""
+        work = replace(work, **dataclasses.asdict(visitor))
         # One after the other, so that two who ask at once do not both get the last place.
-        with self._adding:
+        with self._adding, self._counting():
             try:
                 if self.store.queue.is_drained():
                     raise Refused("drained", _DRAINED)
                 spent_s = self.store.queue.spent_s(visitor.address, datetime.now(UTC).date().isoformat())
                 admit(visitor, self.limits, self.store.queue.all(), work.forecast_s, spent_s)
                 self.store.ask(work, run)
-            except Refused as refused:
-                self.refusals[refused.reason] += 1
-                raise
             except StoreError as error:
                 raise RequestError(f"it cannot be queued, since the store cannot be written: {error}") from error
+
+    @contextlib.contextmanager
+    def _counting(self) -> Iterator[None]:
+        try:
+            yield
+        except Refused as refused:
+            self.refusals[refused.reason] += 1
+            raise
 
     def _answer_to(self, asked: Asked) -> str | None:
         """The newest run of an equal request that this process has queued, where it has been measured completely of

@@ -2,8 +2,9 @@
 
 import contextlib
 import signal
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
 
 from measure import admission, making
@@ -11,11 +12,12 @@ from measure.engine import deriving
 from measure.engine.bench import clear_leftovers
 from measure.engine.record import View
 from measure.hosting import limits
-from measure.making import Asked
+from measure.judge.lines import line_of
+from measure.making import Asked, Recording, alone
+from measure.output import sweep_table
 from measure.pool.launcher import HOST_START_S, HostState, launcher
-from measure.recording import Recording, alone
-from measure.run import place
-from measure.run.run import Run
+from measure.run import place, text
+from measure.run.run import Measurement, Run
 from measure.store.store import Store
 from workloads import functions
 from workloads.functions import Given
@@ -93,7 +95,7 @@ class Local:
         `RequestError` where it cannot be measured, if that can be told before anything is started, and `HostFailed`."""
         self._recording = None
         admission.check(asked, (), limits())
-        admission.check(asked, self.host().devices, limits())
+        self.host()
         run_id = place.new_id()
         recording = Recording(self.store, run_id, is_new=True)
 
@@ -102,15 +104,63 @@ class Local:
             look(view)
 
         with alone(self._name, lambda: False, self._say):
-            making.look(asked, self._launcher)
-            earlier = making.taken_over(
-                self.store, continue_from, asked, self._launcher.start_method, self._launcher.state().details
-            )
-            measuring = making.measuring(
-                run_id, asked, self._launcher, publish, parent=continue_from, earlier=earlier,
+            measuring = making.made(
+                self.store, run_id, asked, self._launcher, publish, parent=continue_from, continue_from=continue_from,
                 keep=recording.keep if why else None,
             )  # fmt: skip
             publish(measuring.view())
             self._recording = recording
             run = recording.measure(measuring)
         return Ended(run, recording.end(run, lambda: True))
+
+
+# --- a run as it is followed in a terminal ---------------------------------------------------------------------------
+
+
+def say(line: str) -> None:
+    """A line on stderr; where nobody reads it any more, measuring goes on."""
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
+
+
+class Following:
+    """Says on stderr what happens, once each, unless it is ``quiet``."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._lines: set[str] = set()
+
+    def say(self, line: str) -> None:
+        if not self._quiet and line not in self._lines:
+            self._lines.add(line)
+            say(line)
+
+    def look(self, view: View) -> None:
+        """Say how a run stands, and what has become of strategies: at a sweep's points where that is no latency."""
+        if view.forecast_s:
+            self.say(f"forecast: about {text.seconds(view.forecast_s)}")
+        if view.message and view.message != "finished":
+            self.say(view.message)
+        for item in view.run.measurements:
+            if item.twin_of is None and item.outcome != "not_run":
+                self.say(f"  {_outcome(item)}")
+        for point in view.run.points:
+            for item in point.measurements:
+                if item.outcome not in ("ok", "not_run"):
+                    self.say(f"  {sweep_table.where(point)}: {_outcome(item)}")
+
+
+def _outcome(item: Measurement) -> str:
+    return f"{item.strategy}: {text.outcome(item.outcome, item.error.message if item.error else '')}"
+
+
+def warnings(run: Run) -> Iterator[str]:
+    """Yield the warnings of the run and of each strategy; what is said at several points of a sweep, once."""
+    yield from (warning.message for warning in run.warnings)
+    lines = set()
+    for item in (*run.measurements, *(item for point in run.points for item in point.measurements)):
+        for warning in item.warnings:
+            line = line_of(item.strategy, run.axes)
+            if warning.code != "chosen" and (line, warning.code) not in lines:
+                lines.add((line, warning.code))
+                yield f"{item.strategy}: {warning.message}"

@@ -18,10 +18,9 @@ from measure import making
 from measure.engine import deriving
 from measure.engine.bench import clear_leftovers
 from measure.hosting import limits
-from measure.making import Measuring
+from measure.making import Measuring, Recording, alone
 from measure.pool.launcher import HOST_START_S, Launcher, launcher
 from measure.pool.privacy import without_folders
-from measure.recording import Recording, alone
 from measure.run.request import RequestError
 from measure.store.queue import Answer, Work, WorkerState
 from measure.store.store import Snapshot, Store, closed
@@ -33,7 +32,6 @@ _LOOK_S = 0.25
 _BEAT_S = 5.0
 # The first page is drawn before TensorFlow is loaded: on two cores both at once would keep its visitor waiting.
 _HOST_DELAY_S = 1.5
-_ENDS = "the server ended while it was measured; what was measured is kept"
 log = logging.getLogger("mapbench")
 
 
@@ -45,7 +43,7 @@ class Worker:
         self.store, self.launcher, self._name = store, launcher_, name
         self._ends = threading.Event()
         self._recording: Recording | None = None
-        self._told: tuple[float, WorkerState] | None = None
+        self._state: tuple[float, WorkerState] | None = None  # as pages were told last, and when
         self._files: Any = {}
         self._runs: Counter[str] = Counter()
         self._measured_s = 0.0
@@ -86,8 +84,8 @@ class Worker:
             refusal = "" if is_ready else f"nothing can be measured now: {self.launcher.state().message}"
             if work.kind == "check":
                 self.store.queue.end(work.id, self._checked(work, refusal))
-            else:
-                self._measure(work, refusal)
+            elif snapshot := self.store.look(str(work.run_id)):  # else it was deleted meanwhile
+                self._measure(work, snapshot, refusal)
         return True
 
     def tell(self, waits_for: str = "") -> None:
@@ -108,16 +106,14 @@ class Worker:
             measured_s=self._measured_s,
             files=self._files,
         )
-        if self._told is None or now_s - self._told[0] >= _BEAT_S or state != self._told[1]:
+        if self._state is None or now_s - self._state[0] >= _BEAT_S or state != self._state[1]:
             self.store.queue.tell(state)
-            self._told = now_s, state
+            self._state = now_s, state
 
     # --- one piece of work -------------------------------------------------------------------------------------------
 
-    def _measure(self, work: Work, refusal: str) -> None:
+    def _measure(self, work: Work, snapshot: Snapshot, refusal: str) -> None:
         """Measure or explain a run. ``refusal``: why that cannot be."""
-        if (snapshot := self.store.look(str(work.run_id))) is None:  # it was deleted meanwhile
-            return
         explains, begun_s = work.kind == "explain", time.monotonic()
         self._recording = recording = Recording(self.store, snapshot.run.id, work.id if explains else None)
         if self._ends.is_set():  # just now, when there was nothing to cancel
@@ -131,7 +127,8 @@ class Worker:
                 log.exception("the run %s could not be begun", work.run_id)
             run = closed(snapshot.run, "interrupted", without_folders(str(error)))
         if self._ends.is_set() and run.status == "cancelled":
-            run = replace(run, status="interrupted", stop_reason=_ENDS)
+            reason = "the server ended while it was measured; what was measured is kept"
+            run = replace(run, status="interrupted", stop_reason=reason)
         seconds = time.monotonic() - begun_s
         self._measured_s += seconds
         if explains:
@@ -148,12 +145,9 @@ class Worker:
         if work.kind == "explain":
             return making.explaining(snapshot, launcher, recording.take, recording.keep, launcher.state().details)
         asked = making.asked_of(run)
-        making.look(asked, launcher)
-        # Once more: the machine may be another one than when this was asked for.
+        # Points that are there were taken over. It is looked at once more: the machine may be another one by now.
         before = run.parent if any(point.status == "complete" for point in run.points) else None
-        host = launcher.state()
-        earlier = making.taken_over(self.store, before, asked, launcher.start_method, host.details)
-        return making.measuring(run.id, asked, launcher, recording.take, parent=run.parent, earlier=earlier)
+        return making.made(self.store, run.id, asked, launcher, recording.take, parent=run.parent, continue_from=before)
 
     def _checked(self, work: Work, refusal: str) -> Answer:
         """Look at a function of a person's own, in a process that is thrown away."""

@@ -48,7 +48,6 @@ def _with_rewrites(offers: discovery.Offers[Mapper], version: Hashable) -> Mappi
 
 
 def mappers() -> tuple[Mapper, ...]:
-    """Return every mapper, in order."""
     return tuple(_by_slug().values())
 
 
@@ -61,7 +60,6 @@ def mapper(slug: str) -> Mapper:
 
 
 def broken() -> Mapping[str, str]:
-    """Return path → sentence for each file of a person's own that cannot be used."""
     return _discovery.find().broken
 
 
@@ -79,15 +77,18 @@ def offered(mapper: Mapper, workload: Workload) -> bool:
 
 
 def missing(mapper: Mapper, workload: Workload, element: str | None = None) -> str | None:
-    """Return what the mapper needs and the workload does not have, in words; None where nothing is missing.
-    ``element`` is the name of a further element function."""
+    """Return the sentence that says what the mapper needs and the workload does not have; None where nothing is
+    missing. ``element`` is the name of a further element function."""
     if element is not None and element not in workload.elements:
-        return f"an element function {element!r}"
-    if mapper.rewrite is not None and mapper.rewrite not in workload.rewrites:
-        return f"a rewrite {mapper.rewrite!r}"
-    if mapper.element == "numpy_element" and workload.numpy_element is None:
-        return "an element function in NumPy"
-    return None
+        needed = f"an element function {element!r}"
+    elif mapper.rewrite is not None and mapper.rewrite not in workload.rewrites:
+        needed = f"a rewrite {mapper.rewrite!r}"
+    elif mapper.element == "numpy_element" and workload.numpy_element is None:
+        needed = "an element function in NumPy"
+    else:
+        return None
+    further = f": it has {', '.join(workload.elements)}" if element and workload.elements else ""
+    return f"{mapper.slug} needs {needed}, which {workload.slug} does not have{further}"
 
 
 def unsupported(strategy: Strategy, workload: Workload) -> str | None:

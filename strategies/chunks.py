@@ -27,7 +27,6 @@ def output_bytes(case: Case, mapper: Mapper) -> int:
 
 
 def element_bytes(case: Case, mapper: Mapper) -> int:
-    """Return the bytes of one element of a chunk: its inputs, outputs and temporaries."""
     of_batch = case.input_bytes + output_bytes(case, mapper) + case.batch * case.cost.temporary_bytes
     return of_batch // max(1, case.batch)
 

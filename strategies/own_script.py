@@ -26,7 +26,6 @@ class ScriptError(ValueError):
 
 
 def facts(case: Case) -> Facts:
-    """Return what was derived of the case's function at its size."""
     derived = functions.get(case.workload.slug, case.size) or functions.get(case.workload.slug)
     assert derived is not None, "a workload of a given function is only made with its facts"
     return derived.facts
@@ -52,8 +51,9 @@ def check(given: Given) -> None:
         compile(given.code, "<your code>", "exec")
         symbols = symtable.symtable(given.code, "<your code>", "exec").get_symbols()
     except SyntaxError as error:
-        raise ScriptError(f"line {error.lineno}: {error.msg}") from None
-    except (ValueError, RecursionError, MemoryError) as error:  # null bytes; nested too deeply for the parser
+        at = f"line {error.lineno}: " if error.lineno else ""  # a null byte is in none
+        raise ScriptError(f"{at}{error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:  # nested too deeply for the parser
         raise ScriptError(f"Python cannot parse the code: {str(error) or type(error).__name__}") from None
     bound = sorted(symbol.get_name() for symbol in symbols if symbol.is_assigned())
     for name in (given.function, given.elems, given.batched, given.reference):

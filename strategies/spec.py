@@ -57,11 +57,9 @@ class Mapper:
     unsupported: Mapping[str, str] = field(default_factory=dict)
     apply_ragged: Callable[..., Any] | None = None
     one_shape: Mapping[str, str] = field(default_factory=dict)
-    helpers: Any = ()  # of files from before helpers were found by their names
 
     @property
     def memory(self) -> Literal["events", "events_with_numpy", "tracemalloc"]:
-        """How the memory of a call is seen."""
         if self.arrays:
             return "tracemalloc"
         return "events" if self.element == "element" else "events_with_numpy"

@@ -4,17 +4,15 @@ Run as a script it opens a browser once and prints its version; the exit status 
 """
 
 import contextlib
-import ctypes
 import http.client
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,66 +26,33 @@ from tests.deadlines import ANSWER_S, GONE_S, RUN_S
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Containers run as root, without a GPU and with a small /dev/shm; and a test needs nothing from the network.
-ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+_OFF = ("sandbox", "gpu", "dev-shm-usage", "quic", "first-run", "background-networking", "component-update", "sync")
+ARGUMENTS = [f"--{'no' if name in ('sandbox', 'first-run') else 'disable'}-{name}" for name in _OFF]
 TRACEBACK = "Traceback"  # as a plain log and as a page write it
-_LOOK_S = 0.05
-_PR_SET_PDEATHSIG = 1
 
 
 def find_browser() -> str | None:
     """Path of the Chromium or Chrome to drive: ``$MAPBENCH_BROWSER``, else one on PATH; None: Playwright's own."""
     chosen = os.environ.get("MAPBENCH_BROWSER")
-    if chosen:
-        path = shutil.which(chosen)
-        if path is None:
-            raise FileNotFoundError(f"MAPBENCH_BROWSER must name a program that can be run, and is {chosen!r}")
-        return path
-    for name in PROGRAMS:
+    for name in [chosen] if chosen else PROGRAMS:
         path = shutil.which(name)
         # Ubuntu's chromium-browser without snapd only prints advice.
         if path and subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0:
             return path
+    if chosen:
+        raise FileNotFoundError(f"MAPBENCH_BROWSER must name a program that can be run, and is {chosen!r}")
     return None
 
 
-def launch(playwright: Playwright, *more: str) -> Browser:
-    """Start a headless Chromium. ``more``: arguments of its command line."""
-    return playwright.chromium.launch(executable_path=find_browser(), headless=True, args=[*ARGUMENTS, *more])
-
-
-@contextlib.contextmanager
-def launched() -> Iterator[Browser]:
-    """A headless Chromium with one context, whose pages may use the clipboard."""
-    with sync_playwright() as playwright:
-        chromium = launch(playwright)
-        chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
-        yield chromium
-        chromium.close()
+def launch(playwright: Playwright) -> Browser:
+    """Start a headless Chromium."""
+    return playwright.chromium.launch(executable_path=find_browser(), headless=True, args=ARGUMENTS)
 
 
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def _ends_with_this_process() -> Callable[[], None]:
-    """What a child does first, so that the kernel ends it with the thread that has started it (Linux)."""
-    try:
-        # Loaded before the fork: in the child another thread's lock may be held for ever.
-        prctl = ctypes.CDLL(None).prctl
-    except (OSError, AttributeError):
-        return lambda: None
-    return lambda: prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
 
 
 @dataclass
@@ -103,7 +68,7 @@ class AppServer:
     def start(
         cls, app: Path, home: Path, env: Mapping[str, str] | None = None, module: str = "streamlit"
     ) -> "AppServer":
-        """Start ``app`` with its runs stored in ``home``, and return once it answers. It ends with this process.
+        """Start ``app`` with its runs stored in ``home``, and return once it answers.
 
         ``env`` is added to the environment of this process; ``module`` serves the app. Raises RuntimeError with the log
         where the server ends or stays silent.
@@ -120,41 +85,30 @@ class AppServer:
         }
         command = [sys.executable, "-m", module, "run", str(app)]
         command += [part for name, value in options.items() for part in (f"--{name}", value)]
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", "MAPBENCH_HOME": str(home), **(env or {})}
         with log_path.open("wb") as log:
             process = subprocess.Popen(
-                command,
-                cwd=app.parent,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", "MAPBENCH_HOME": str(home), **(env or {})},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
+                command, cwd=app.parent, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 process_group=0,
-                preexec_fn=_ends_with_this_process(),
-            )
+            )  # fmt: skip
         server = cls(f"http://127.0.0.1:{port}", process, log_path, home)
         try:
-            server._wait_ready(port)
+            deadline = time.monotonic() + RUN_S
+            while not server._is_ready(port):
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"no server, its exit status is {process.returncode}:\n{server.log()}")
+                time.sleep(0.05)
         except BaseException:
             server.stop()
             raise
         return server
 
-    def _wait_ready(self, port: int) -> None:
-        deadline = time.monotonic() + RUN_S
-        while time.monotonic() < deadline:
-            if self.process.poll() is not None:
-                raise RuntimeError(f"the server ended with status {self.process.returncode}:\n{self.log()}")
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_S)
-            try:
+    def _is_ready(self, port: int) -> bool:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_S)) as connection:
+            with contextlib.suppress(OSError):
                 connection.request("GET", "/_stcore/health")
-                if connection.getresponse().status == 200:
-                    return
-            except OSError:
-                pass
-            finally:
-                connection.close()
-            time.sleep(_LOOK_S)
-        raise RuntimeError(f"the server did not answer within {RUN_S:.0f} s:\n{self.log()}")
+                return connection.getresponse().status == 200
+        return False
 
     def log(self) -> str:
         return self.log_path.read_text(encoding="utf-8", errors="replace")
@@ -167,10 +121,8 @@ class AppServer:
             return []
 
     def stop(self) -> list[str]:
-        """End the server, as a user would, and return the command lines of children that outlived it.
-
-        Those are ended too.
-        """
+        """End the server, as a user would, and return the command lines of children that outlived it, which are ended
+        too."""
         children = self.children()
         self.process.terminate()
         try:
@@ -178,9 +130,8 @@ class AppServer:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        _, alive = psutil.wait_procs(children, timeout=GONE_S)
         left = []
-        for child in alive:
+        for child in psutil.wait_procs(children, timeout=GONE_S)[1]:
             with contextlib.suppress(psutil.NoSuchProcess):
                 left.append(f"{child.pid} {' '.join(child.cmdline())}")
                 child.kill()
@@ -223,18 +174,17 @@ _IDLE = """quietMs => {
 }"""
 
 
-def wait_idle(page: Page, quiet_ms: int = 250, timeout_ms: float = 1000 * ANSWER_S) -> None:
+def wait_idle(page: Page, quiet_ms: int = 250) -> None:
     """Wait until the page's script has run, all is drawn, and nothing has started it again for ``quiet_ms``."""
     page.evaluate("() => { window.__idleSince = undefined; }")
     try:
-        page.wait_for_function(_IDLE, arg=quiet_ms, timeout=timeout_ms, polling=25)
+        page.wait_for_function(_IDLE, arg=quiet_ms, timeout=1000 * ANSWER_S, polling=25)
     except Error as error:
         state = page.locator("[data-testid=stApp]").evaluate_all("apps => apps.map(app => ({...app.dataset}))")
-        raise AssertionError(f"the page was not idle within {timeout_ms:.0f} ms; its state is {state}") from error
+        raise AssertionError(f"the page was not idle within {ANSWER_S:.0f} s; its state is {state}") from error
 
 
-def check() -> int:
-    """Open a browser and a page; 0 where that works."""
+if __name__ == "__main__":
     try:
         with sync_playwright() as playwright:
             browser = launch(playwright)
@@ -242,10 +192,4 @@ def check() -> int:
             print(f"Chromium {browser.version}")
             browser.close()
     except (Error, FileNotFoundError) as error:
-        print(str(error).strip(), file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(check())
+        sys.exit(str(error).strip())

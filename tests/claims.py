@@ -7,10 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from measure.claims import known, predicates
-from measure.claims.predicates import FIRST_CALL
-from measure.claims.spec import Claim, Compare, Need, Predicate, Script, Swept
-from measure.run.run import Axis, Error, Evidence, Measurement, Point, Run, ScriptEnd, Warning
+from measure.claims import known, spec
+from measure.claims.spec import FIRST_CALL, Claim, Compare, Need, Predicate, Script
+from measure.run.run import Error, Evidence, Measurement, Run, ScriptEnd, Warning
 from tests.samples import measurement, memory, run_of
 
 ID = "0123456789abcdef01234567"
@@ -20,21 +19,21 @@ def evidence(test: Predicate, yes: bool) -> Evidence:
     """Evidence by which a predicate says yes, or no."""
     need: Any = test.need
     match test:
-        case predicates.Faster():
+        case spec.Faster():
             times = test.by * 2.0 if test.most == math.inf else math.sqrt(test.by * test.most)
             return timed(need, {test.a: 1e-3, test.b: 1e-3 * (times if yes else test.by / 2)})
-        case predicates.MoreMemory():
+        case spec.MoreMemory():
             a = round(1e6 * test.by * (2.0 if yes else 0.5))
             return compared(need, [item(test.a, peak_bytes=a), item(test.b, peak_bytes=1_000_000)])
-        case predicates.Ends():
+        case spec.Ends():
             other = "failed" if test.outcome == "ok" else "ok"
             return compared(need, [item(test.strategy, outcome=test.outcome if yes else other)])
-        case predicates.FallsBack():
+        case spec.FallsBack():
             warnings = [Warning(code="falls_back", message="falls back")] if yes else []
             return compared(need, [item(test.strategy, warnings=warnings)])
-        case predicates.Fails():
+        case spec.Fails():
             return script(need, **{test.name: f"ValueError: {test.words}" if yes == test.fails else ""})
-        case predicates.Figure():
+        case spec.Figure():
             inside = test.least if test.least > -9 else test.most
             return script(need, **{test.name: inside if yes else inside - 1 if test.least > -9 else inside + 1})
     raise AssertionError(f"no evidence can be made for {type(test).__name__}: give it a case in evidence")
@@ -44,7 +43,7 @@ def evidence(test: Predicate, yes: bool) -> Evidence:
 
 
 def timed(need: Need, seconds: Mapping[str, float]) -> Evidence:
-    """Evidence with these times, of a sweep at every value."""
+    """Evidence with these times."""
     if isinstance(need, Script):
         return script(need, **{name: [value] * 3 for name, value in seconds.items()})
     slugs = dict.fromkeys(name.removeprefix(FIRST_CALL) for name in seconds)
@@ -52,19 +51,13 @@ def timed(need: Need, seconds: Mapping[str, float]) -> Evidence:
         item(slug, seconds.get(slug, 1e-3), first_call_s=seconds.get(FIRST_CALL + slug, 1.0))
         for slug in slugs
     ]  # fmt: skip
-    return compared(need, items) if isinstance(need, Compare) else swept(need, dict.fromkeys(need.values, items))
+    return compared(need, items)
 
 
 def compared(need: Compare, measurements: Sequence[Measurement]) -> Evidence:
     run = run_of(*measurements)
     request = replace(run.request, workload=need.workload, strategies=[item.strategy for item in measurements])
     return Evidence(need=need.key, run=replace(run, status="complete", request=request))
-
-
-def swept(need: Swept, along: Mapping[int, Sequence[Measurement]]) -> Evidence:
-    axis = Axis(kind="size", name=need.axis, values=list(need.values), scale="log")
-    points = [Point(at={need.axis: value}, measurements=list(items)) for value, items in along.items()]
-    return Evidence(need=need.key, run=replace(run_of(), kind="sweep", axes=[axis], points=points))
 
 
 def script(need: Script, error: str = "", **figures: Any) -> Evidence:

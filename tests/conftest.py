@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, sync_playwright
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.runtime.context import ContextProxy
 
 from measure.pool.launcher import Launcher
 from measure.store.store import Store
-from tests.browser import ROOT, TRACEBACK, AppServer, Watch, launched
+from tests.browser import ROOT, TRACEBACK, AppServer, Watch, launch
 from tests.deadlines import ANSWER_S
 from tests.engine import eventually, running_host
 from tests.simulated_server import GO_ON
@@ -67,8 +67,7 @@ def pytest_runtest_protocol() -> Iterator[None]:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A skipped test is a failure where CI is set."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    skipped = reporter is not None and reporter.stats.get("skipped")
-    if skipped and os.environ.get("CI", "").lower() not in ("", "0", "false"):
+    if reporter is not None and reporter.stats.get("skipped") and os.environ.get("CI"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -86,11 +85,15 @@ def tf() -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _executing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files of a person's own are executed, until a page of the test takes those of its worker."""
-    monkeypatch.setattr(descriptions, "_taken", None)
+def _own_workloads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of a person's own are executed, until a page of the test takes those of its worker; and functions that a
+    test gives are no workloads of the next one."""
+    monkeypatch.setattr(descriptions, "_latest", None)
     for one in discovery.discoveries:
-        monkeypatch.setattr(one, "_taken", None)
+        for name, value in (("_is_described", False), ("_offers", None), ("_versions", {})):
+            monkeypatch.setattr(one, name, value)
+    for by_slug in ("_derived", "_workloads"):
+        monkeypatch.setattr(functions, by_slug, {})
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -106,13 +109,11 @@ def _own_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         yield
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _functions_of_a_file() -> Iterator[None]:
-    """Functions that a file of tests gives are no workloads of the next one."""
-    with pytest.MonkeyPatch.context() as patch:
-        for known in ("_derived", "_workloads"):
-            patch.setattr(functions, known, {})
-        yield
+@pytest.fixture(autouse=True)
+def _own_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions that a test gives are no workloads of the next one."""
+    for by_slug in ("_derived", "_workloads"):
+        monkeypatch.setattr(functions, by_slug, {})
 
 
 @pytest.fixture(scope="session")
@@ -165,9 +166,12 @@ def app_server(start_app: Callable[..., AppServer]) -> Iterator[AppServer]:
 
 @pytest.fixture(scope="session")
 def _browser() -> Iterator[tuple[Browser, asyncio.AbstractEventLoop]]:
-    with launched() as chromium:
+    with sync_playwright() as playwright:
+        chromium = launch(playwright)
+        chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
         yield chromium, (loop := asyncio.get_running_loop())
         asyncio._set_running_loop(loop)
+        chromium.close()
 
 
 @pytest.fixture
@@ -195,11 +199,9 @@ def new_page(browser: Browser, watch: Watch) -> Iterator[Callable[..., Page]]:
     All pages are of one context: scripts that one page has compiled, the next one takes from the cache. Each is a
     session of its own all the same.
     """
-    pages = []
 
     def open_page(width: int = 1280, height: int = 800, color_scheme: str = "light") -> Page:
         page = browser.contexts[0].new_page()
-        pages.append(page)
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=color_scheme)
         page.set_default_timeout(1000 * ANSWER_S)
@@ -207,7 +209,7 @@ def new_page(browser: Browser, watch: Watch) -> Iterator[Callable[..., Page]]:
         return page
 
     yield open_page
-    for page in pages:
+    for page in browser.contexts[0].pages:
         page.close()
 
 

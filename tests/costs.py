@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from measure.judge import intervals
-from measure.judge.levels import levels_of
+from measure.judge.levels import levels_of, ratio
 from measure.run.run import Axis, Latency, Measurement, Point, Replica
 
 # slug → (seconds per call, seconds per element)
@@ -92,7 +91,7 @@ def ranking(measurements: Sequence[Measurement]) -> list[list[str]]:
     """Every strategy that is not clearly slower than the fastest leads."""
     levels = levels_of(measurements).by_slug
     best = min(levels, key=lambda slug: levels[slug].log_mean)
-    return [[slug for slug in levels if intervals.ratio(levels[slug], levels[best], 0.95).p >= 0.05 or slug == best]]
+    return [[slug for slug in levels if ratio(levels[slug], levels[best], 0.95).low <= 1]]
 
 
 def points(values: Iterable[int], costs: Costs, rng: np.random.Generator, model: Model = MODELS[0]) -> list[Point]:

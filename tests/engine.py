@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ import pytest
 from measure import local, making
 from measure.client import Client
 from measure.engine.bench import Settings
+from measure.making import FAULT
 from measure.pool.launcher import Events, Launcher
-from measure.recording import FAULT
 from measure.run import request
 from measure.run.run import Run
 from measure.store import store
@@ -34,6 +34,7 @@ from tests.subjects import Subjects, leave_the_machine
 ROOT = Path(__file__).parent.parent
 # As few processes as a comparison can do with: what it decides is not looked at here.
 QUICK = 2  # most_processes
+_QUICKLY = Settings(most_processes=QUICK, probes=False, process_peaks=False, timeout_floor_s=RUN_S)
 
 _MAPPER = '''
 from strategies.spec import Mapper
@@ -96,8 +97,7 @@ while not os.path.exists({path!r}) or len(open({path!r}).read().split()) < 2:
 
 def left_behind(path: Path) -> list[int]:
     """Those processes of `LEAVE_A_PROCESS` that still live."""
-    pids = [int(line) for line in path.read_text().split()] if path.exists() else []
-    return [pid for pid in pids if is_alive(pid)]
+    return [pid for pid in map(int, path.read_text().split()) if is_alive(pid)] if path.exists() else []
 
 
 def is_alive(pid: int) -> bool:
@@ -125,29 +125,8 @@ def eventually(condition: Callable[[], Any], what: str, within_s: float = RUN_S)
 
 def small_request(*strategies: str, **changes: Any) -> request.Request:
     """A comparison that takes next to no time by itself: two leaves of output, a few kilobytes."""
-    raw = {
-        "workload": "per_example_gradients",
-        "size": {"batch": 4, "features": 8},
-        "strategies": list(strategies),
-        "budget_s": 300.0,
-    }
-    return request.parse(raw | changes)
-
-
-_COMMAND = """
-import runpy
-from dataclasses import replace
-from measure import making
-from tests.deadlines import RUN_S
-making.SETTINGS = replace(making.SETTINGS, timeout_floor_s=RUN_S)
-runpy.run_module("measure", run_name="__main__", alter_sys=True)
-"""
-
-
-def start_command(*arguments: str, **more: Any) -> "subprocess.Popen[Any]":
-    """``python -m measure arguments…``, where a step of a subject has as long as other deadlines of tests; ``more`` is
-    for `Popen`."""
-    return subprocess.Popen([sys.executable, "-c", _COMMAND, *arguments], **more)
+    usual = {"workload": "per_example_gradients", "size": {"batch": 4, "features": 8}, "budget_s": 300.0}
+    return request.parse({**usual, "strategies": list(strategies), **changes})
 
 
 def run_python(code: str, *arguments: str | Path, folder: Path, options: Sequence[str] = (), **more: Any) -> Any:
@@ -200,10 +179,9 @@ class Own:
 @contextlib.contextmanager
 def running(launcher: Launcher, folder: Path, **settings: Any) -> Iterator[Own]:
     """A client and a quick worker on a store in a folder, on a launcher that others may use after it."""
-    settings = {"most_processes": QUICK, "probes": False, "process_peaks": False, "timeout_floor_s": RUN_S} | settings
     own = Own(Client(store.Store(folder)), worker := Worker(store.Store(folder), launcher, "a test"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(making, "SETTINGS", Settings(**settings))
+        patch.setattr(making, "SETTINGS", replace(_QUICKLY, **settings))
         if isinstance(launcher, Subjects):
             leave_the_machine(patch)
         worker.tell()
@@ -216,10 +194,9 @@ def running(launcher: Launcher, folder: Path, **settings: Any) -> Iterator[Own]:
 
 def measure_here(launcher: Launcher, patch: pytest.MonkeyPatch) -> None:
     """Have commands of this process measure with that, quickly; none of them ends it."""
-    quick = Settings(most_processes=QUICK, probes=False, process_peaks=False, timeout_floor_s=RUN_S)
     patch.setattr(local, "launcher", lambda *_: launcher)
     patch.setattr(launcher, "close", lambda: None)
-    patch.setattr(making, "SETTINGS", quick)
+    patch.setattr(making, "SETTINGS", _QUICKLY)
     leave_the_machine(patch)
 
 

@@ -49,21 +49,15 @@ def pace() -> float:
     return min(max(statistics.median(taken) / REFERENCE_S, 1.0), SLOWEST)
 
 
-def step(title: str) -> None:
-    print(f"\n== {title}", flush=True)
-
-
-def tool(*arguments: str) -> bool:
-    """Run a module of the environment, and return that it was content."""
-    step(" ".join(arguments))
-    return subprocess.run([sys.executable, "-m", *arguments], cwd=ROOT, check=False).returncode == 0
+def tool(*arguments: str) -> int:
+    """Run a module of the environment; its exit status."""
+    print(f"\n== {' '.join(arguments)}", flush=True)
+    return subprocess.run([sys.executable, "-m", *arguments], cwd=ROOT, check=False).returncode
 
 
 def tests(tier: str, *arguments: str) -> int:
     """Run the tests of a tier in a process of their own; its exit status."""
-    step(f"{tier} tests")
-    command = [sys.executable, "-m", "pytest", "-q", f"--tier={tier}", *arguments]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    return tool("pytest", "-q", f"--tier={tier}", *arguments)
 
 
 def calm_down() -> None:
@@ -94,11 +88,8 @@ def check(arguments: Sequence[str]) -> int:
     speed = pace()
     os.environ["MAPBENCH_TEST_PACE"] = f"{speed:.2f}"
     print(f"pace {speed:.1f}: deadlines are {speed:.1f} times those of an idle laptop")
-    if not arguments and not (
-        tool("ruff", "check", ".")
-        and tool("ruff", "format", "--check", ".")
-        and tool("mypy", "--cache-dir", str(Path(sys.prefix) / "mypy"))
-    ):
+    mypy = ("mypy", "--cache-dir", str(Path(sys.prefix) / "mypy"))
+    if not arguments and any(tool(*one) for one in (("ruff", "check", "."), ("ruff", "format", "--check", "."), mypy)):
         return 1
     # A container may grant less than the machine has; a worker takes some 0.5 GiB.
     cores, room = control_groups.cores_granted(), control_groups.available_memory() // 2**30

@@ -6,14 +6,13 @@ with AVX-512, and ``off``, without one of the two.
 """
 
 import argparse
-import contextlib
 import csv
 import dataclasses
 import hashlib
+import itertools
 import json
 import os
 import re
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -111,8 +110,12 @@ class Row:
     onednn: str = ""
 
     @property
-    def cell(self) -> tuple[str, str, str]:
-        return self.workload, self.options, self.strategy
+    def variant(self) -> Variant:
+        return Variant(self.workload, self.options)
+
+    @property
+    def cell(self) -> tuple[Variant, str]:
+        return self.variant, self.strategy
 
 
 def size(workload: Workload) -> dict[str, int]:
@@ -158,8 +161,7 @@ def digest(variant: Variant, strategies_: Iterable[str]) -> str:
 
 def digests() -> dict[str, str]:
     """Variant → digest of what the table was measured of."""
-    known: dict[str, str] = json.loads(SOURCES.read_text(encoding="utf-8"))
-    return known
+    return dict(json.loads(SOURCES.read_text(encoding="utf-8")))
 
 
 def row(variant: Variant, item: Measurement) -> Row:
@@ -195,13 +197,12 @@ def read() -> list[Row]:
 
 def of_variant(variant: Variant, rows: Iterable[Row]) -> list[str]:
     """The strategies that a table has of a variant."""
-    return list(dict.fromkeys(row.strategy for row in rows if Variant(row.workload, row.options) == variant))
+    return list(dict.fromkeys(row.strategy for row in rows if row.variant == variant))
 
 
 def write(rows: list[Row], chosen: list[Variant]) -> None:
     """Write the table of these rows, of which those of the chosen variants were measured now."""
-    known = digests() if SOURCES.exists() else {}
-    known |= {str(variant): digest(variant, of_variant(variant, rows)) for variant in chosen}
+    known = digests() | {str(variant): digest(variant, of_variant(variant, rows)) for variant in chosen}
     ordered = {str(each): known[str(each)] for each in variants() if str(each) in known}
     SOURCES.write_text(json.dumps(ordered, indent=1) + "\n", "utf-8")
     with TABLE.open("w", encoding="utf-8", newline="") as file:
@@ -211,75 +212,58 @@ def write(rows: list[Row], chosen: list[Variant]) -> None:
     DOCUMENT.write_text(document(rows), encoding="utf-8")
 
 
+HEAD = """# What works
+
+Every workload × mapper × mode on a CPU, a few elements, float32, with TensorFlow 2.21. The table is made
+by `python -m tests.grid --write`, and a test holds the project to it.
+
+✓ right · ≠ other values · ✗ an error · – known not to work
+
+Where a note says so, an outcome is that with oneDNN on a processor with AVX-512: without one of the two it
+is ✓. TensorFlow turns oneDNN on by itself on some processors alone, and TF_ENABLE_ONEDNN_OPTS sets it.
+"""
+MARKS = {"ok": "✓", "wrong": "≠", "failed": "✗", "unsupported": "–", "out_of_memory": "M", "timeout": "T"}
+
+
 def document(rows: list[Row]) -> str:
     """The table for people: a block for each workload, one line a mapper, then the reasons."""
-    marks = {"ok": "✓", "wrong": "≠", "failed": "✗", "unsupported": "–", "out_of_memory": "M", "timeout": "T"}
-    lines = [
-        "# What works",
-        "",
-        "Every workload × mapper × mode on a CPU, a few elements, float32, with TensorFlow 2.21. The table is made",
-        "by `python -m tests.grid --write`, and a test holds the project to it.",
-        "",
-        "✓ right · ≠ other values · ✗ an error · – known not to work",
-        "",
-        "Where a note says so, an outcome is that with oneDNN on a processor with AVX-512: without one of the two it",
-        "is ✓. TensorFlow turns oneDNN on by itself on some processors alone, and TF_ENABLE_ONEDNN_OPTS sets it.",
-        "",
-    ]
-    for variant in dict.fromkeys((each.workload, each.options) for each in rows):
-        workload = workloads.get(variant[0])
-        cells_of_it = [each for each in rows if (each.workload, each.options) == variant and each.onednn != "off"]
-        lines += [f"## {' '.join(filter(None, variant))}", "", workload.summary, ""]
+    blocks = [HEAD]
+    for variant, cells in itertools.groupby((each for each in rows if each.onednn != "off"), lambda row: row.variant):
+        lines = [f"## {variant}", "", workloads.get(variant.workload).summary, ""]
         lines += ["| strategy | eager | graph | xla |", "|---|---|---|---|"]
-        notes: dict[str, list[str]] = {}
-        by_name: dict[tuple[str, str], dict[str, Row]] = {}
-        for each in cells_of_it:
-            strategy = strategies.parse(each.strategy)
-            options = each.strategy.partition("?")[2]
-            by_name.setdefault((strategy.mapper, options), {})[strategy.mode] = each
-        for (mapper, options), modes in by_name.items():
-            cells = []
-            for mode in ("eager", "graph", "xla"):
-                cell = modes.get(mode)
-                if cell is None:
-                    cells.append(" ")
-                    continue
-                sentence = said(cell)
-                mark = marks[cell.outcome]
-                if sentence:
-                    notes.setdefault(sentence, []).append(cell.strategy)
-                    mark += f" {list(notes).index(sentence) + 1}"
-                cells.append(mark)
-            name = f"`{mapper}`" + (f" {options}" if options else "")
-            lines.append(f"| {name} | {' | '.join(cells)} |")
-        lines += ["", *(f"{number}. {sentence}" for number, sentence in enumerate(notes, 1))]
-        lines += [""] if notes else []
-    return "\n".join(lines).rstrip("\n") + "\n"
+        notes: dict[str, int] = {}
+        marks: dict[tuple[str, str], dict[str, str]] = {}
+        for cell in cells:
+            strategy, options = strategies.parse(cell.strategy), cell.strategy.partition("?")[2]
+            number = notes.setdefault(note, len(notes) + 1) if (note := said(cell)) else ""
+            marks.setdefault((strategy.mapper, options), {})[strategy.mode] = f"{MARKS[cell.outcome]} {number}".rstrip()
+        for (mapper, options), by_mode in marks.items():
+            modes = " | ".join(by_mode.get(mode, " ") for mode in ("eager", "graph", "xla"))
+            lines.append(f"| {f'`{mapper}` {options}'.rstrip()} | {modes} |")
+        lines += ["", *(f"{number}. {sentence}" for sentence, number in notes.items()), *([""] if notes else [])]
+        blocks.append("\n".join(lines))
+    return "\n".join(blocks).rstrip("\n") + "\n"
 
 
 def said(cell: Row) -> str:
     """Return what there is to say of a cell beyond its mark; empty where it is as expected."""
-    parts = []
-    if cell.outcome == "wrong":
-        parts.append("other values than the reference")
-    elif cell.reason:
-        parts.append(cell.reason.replace("|", "\\|"))
+    parts = ["other values than the reference" if cell.outcome == "wrong" else cell.reason.replace("|", "\\|")]
     if "onednn" in cell.warnings.split():
         parts.append("with oneDNN and AVX-512; right with TF_ENABLE_ONEDNN_OPTS=0")
     if "falls_back" in cell.warnings.split():
         parts.append("falls back to a while loop")
-    return "; ".join(parts)
+    return "; ".join(filter(None, parts))
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("workloads", nargs="*", help="only these")
     parser.add_argument("--write", action="store_true", help="rewrite the table and the document")
     arguments = parser.parse_args()
     os.environ["MAPBENCH_HOSTED"] = "1"  # the project's own files only
     chosen = [variant for variant in variants() if not arguments.workloads or variant.workload in arguments.workloads]
-    rows: list[Row] = []
-    table = read() if TABLE.exists() else []
+    table = read()
+    rows = [each for each in table if each.variant not in chosen]
     with_onednn = {each.cell: each for each in table if each.onednn == "on"}
     with running_host() as launcher:
         for variant in chosen:
@@ -287,12 +271,9 @@ def main() -> int:
                 rows += of_cell(each, with_onednn.get(each.cell))
                 print(*vars(each).values(), sep=" | ", flush=True)
     if arguments.write:
-        kept = [each for each in table if Variant(each.workload, each.options) not in chosen]
         order = {variant: place for place, variant in enumerate(variants())}
-        write(sorted([*kept, *rows], key=lambda each: order[Variant(each.workload, each.options)]), chosen)
-    return 0
+        write(sorted(rows, key=lambda each: order[each.variant]), chosen)
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError):
-        sys.exit(main())
+    main()

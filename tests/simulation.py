@@ -12,8 +12,7 @@ import numpy as np
 
 from measure.engine.record import TWIN
 from measure.engine.turns import FAR, FIRST_ROUNDS, ROUNDS
-from measure.judge.levels import levels_of
-from measure.judge.ranking import Order
+from measure.judge.levels import Order, levels_of
 from measure.run.run import Analysis, Measurement, Replica
 
 SAMPLES_A_TURN, TURN_S = 2, 0.01

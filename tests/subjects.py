@@ -32,14 +32,12 @@ def error(outcome: str = "failed", message: str = "said by a test") -> Message:
     return {"event": "error", "outcome": outcome, "type": "ValueError", "message": message, "detail": ""}
 
 
-def measured(
-    peak_bytes: int = 2**20, *, right: bool = True, call_s: float = 0.005, traces_anew: int = 0
-) -> list[Message]:
+def measured(*, right: bool = True, call_s: float = 0.005, traces_anew: int = 0) -> list[Message]:
     """The messages of a memory subject."""
     check = msgspec.to_builtins(Correctness(ok=right))
     return [
         {"event": "checked", "correctness": check, "sentence": None if right else "other values"},
-        {"event": "memory", "memory": msgspec.to_builtins(memory(peak_bytes, 8)), "fallbacks": [], "retraces": 0},
+        {"event": "memory", "memory": msgspec.to_builtins(memory(2**20, 8)), "fallbacks": [], "retraces": 0},
         {"event": "rough", "seconds": call_s},
         {"event": "anew", "traces": traces_anew, "compilations": 0},
     ]
@@ -54,8 +52,8 @@ def leave_the_machine(patch: pytest.MonkeyPatch) -> None:
 @dataclass
 class Subjects:
     """A launcher. Calls of a strategy take what ``latencies_s`` says, or else ``call_s``; ``for_values`` ones trace a
-    function anew in each call with new values. ``failing``: (slug, number of the turn from 1) that ends in
-    ``failure``. ``answers``: role → what a subject of it says instead of the usual.
+    function anew in each call with new values. ``failing``: (slug, number of the turn from 1) that ends in an error.
+    ``answers``: role → what a subject of it says instead of the usual.
 
     It keeps ``specs``, what was started; ``most_alive``, how many lived at once; and ``commands``, the number of a
     timing subject with what it was told, or ``start``, in that order.
@@ -64,10 +62,8 @@ class Subjects:
     call_s: float = 0.005
     latencies_s: Mapping[str, float] = field(default_factory=dict)
     room_bytes: int | None = None
-    peak_bytes: int = 2**20
     for_values: Collection[str] = ()
     failing: tuple[str, int] | None = None
-    failure: Message = field(default_factory=error)
     answers: Mapping[str, Callable[[Spec], list[Message]]] = field(default_factory=dict)
     start_method: Literal["fork", "fresh"] = "fork"
     specs: list[Spec] = field(default_factory=list)
@@ -160,7 +156,7 @@ class Subjects:
                 return [{"event": "saved"}]
             case "memory":
                 call_s = 2 * self.latencies_s.get(spec.name, self.call_s)
-                return measured(self.peak_bytes, call_s=call_s, traces_anew=int(spec.name in self.for_values))
+                return measured(call_s=call_s, traces_anew=int(spec.name in self.for_values))
             case "timing":
                 return [{"event": "ready", "runtime_s": 0.1}]
             case "probes":
@@ -173,11 +169,10 @@ class Subjects:
 
     def _answers(self, slug: str, message: Message) -> list[Message]:
         call_s = self.latencies_s.get(slug, self.call_s)
-        match message["op"]:
-            case "first_call":
-                return [{"event": "first_call", "seconds": 2 * call_s}]
+        if message["op"] == "first_call":
+            return [{"event": "first_call", "seconds": 2 * call_s}]
         if self.failing == (slug, self.turns.count(slug)):
-            return [self.failure]
+            return [error()]
         sampled = {"event": "sampled", "calls": 2, "seconds": [call_s] * SAMPLES_A_TURN}
         used = {"faults": FAULTS, "kernel_s": 0.0, "cpu_s": 0.0}
         return [sampled | {name: [value] * SAMPLES_A_TURN for name, value in used.items()}]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from measure.judge import sweep_analysis
+from measure.judge import sweep_findings
 from measure.judge.analysis import analyse
 from measure.judge.findings import findings
 from measure.judge.verdict import verdict
@@ -60,21 +60,16 @@ TIMED = {
 
 def _replicas(seconds: float, first_call_s: float, rng: np.random.Generator, count: int = 5) -> list[Replica]:
     replicas = []
+    rounds = list(range(1, 13 if seconds < 0.01 else 6))
     for number in range(count):
         level = seconds * float(np.exp(rng.normal(0, 0.008)))
-        rounds = list(range(1, 13 if seconds < 0.01 else 6))
-        samples = [level * float(np.exp(abs(rng.normal(0, 0.02)))) for _ in rounds]
-        replicas.append(
-            Replica(
-                id=number,
-                first_call_s=first_call_s * float(np.exp(rng.normal(0, 0.1))),
-                calls_per_sample=max(1, int(0.02 / seconds)),
-                rounds=rounds,
-                at_s=[2.0 + 0.4 * round_ + 0.01 * number for round_ in rounds],
-                samples_s=samples,
-                ended="decided",
-            )
-        )
+        samples_s = [level * float(np.exp(abs(rng.normal(0, 0.02)))) for _ in rounds]
+        at_s = [2.0 + 0.4 * round_ + 0.01 * number for round_ in rounds]
+        replica = Replica(
+            id=number, calls_per_sample=max(1, int(0.02 / seconds)), rounds=rounds, at_s=at_s, samples_s=samples_s,
+            first_call_s=first_call_s * float(np.exp(rng.normal(0, 0.1))), ended="decided",
+        )  # fmt: skip
+        replicas.append(replica)
     return replicas
 
 
@@ -87,16 +82,11 @@ def _memory(temporary: int, seconds: float) -> Memory:
     at_peak = (("TensorListStack", OUTPUT), ("Sqrt", temporary)) if temporary else (("Sqrt", peak),)
     live = live * peak / live.max()
     return Memory(
-        peak_bytes=peak,
-        output_bytes=OUTPUT,
-        temporary_bytes=temporary,
-        input_bytes=OUTPUT,
-        captured_bytes=0,
-        method="events",
-        process_peak_bytes=peak + 300_000,
+        peak_bytes=peak, output_bytes=OUTPUT, temporary_bytes=temporary, input_bytes=OUTPUT, captured_bytes=0,
+        method="events", process_peak_bytes=peak + 300_000,
         at_peak=[AtPeak(op=op, bytes=size) for op, size in at_peak if size],
         timeline=Timeline(t_s=(steps * seconds).tolist(), live_bytes=[int(value) for value in live]),
-    )
+    )  # fmt: skip
 
 
 def _checked(**errors: Any) -> Correctness:
@@ -116,22 +106,12 @@ def measurement(slug: str, rng: np.random.Generator) -> Measurement:
     warnings = []
     if slug == "vectorized_map.eager":
         warnings.append(Warning(code="retraces", message="tf.vectorized_map in eager mode traces anew at every call."))
+    source = f"import tensorflow as tf\n\n\ndef strategy(elems):\n    return tf.sqrt(elems)  # {slug}\n"
     return Measurement(
-        strategy=slug,
-        mapper=mapper,
-        mode=mode,
-        outcome="ok",
-        stage="done",
-        warnings=warnings,
-        first_call_s=first_call_s,
-        replicas=_replicas(seconds, first_call_s, rng),
-        memory=_memory(temporary, seconds),
-        correctness=_checked(),
-        code=Code(
-            source=f"import tensorflow as tf\n\n\ndef strategy(elems):\n    return tf.sqrt(elems)  # {slug}\n",
-            sha256="0" * 64,
-        ),
-    )
+        strategy=slug, mapper=mapper, mode=mode, outcome="ok", stage="done", warnings=warnings,
+        first_call_s=first_call_s, replicas=_replicas(seconds, first_call_s, rng), memory=_memory(temporary, seconds),
+        correctness=_checked(), code=Code(source=source, sha256="0" * 64),
+    )  # fmt: skip
 
 
 def failure(mapper: str, mode: str, outcome: str, message: str, detail: str = "", stage: str = "memory") -> Measurement:
@@ -167,12 +147,8 @@ def run(
     twin = replace(measurement(slugs[0], rng), strategy=f"{slugs[0]}#twin", twin_of=slugs[0])
     everything = [*measurements, *(failures(rng) if unhappy else []), twin]
     finished = Run(
-        id=run_id,
-        created="2025-01-15T09:30:00Z",
-        started="2025-01-15T09:30:00Z",
-        finished="2025-01-15T09:30:09Z",
-        status="complete",
-        stop_reason="the ranking is decided",
+        id=run_id, created="2025-01-15T09:30:00Z", started="2025-01-15T09:30:00Z", finished="2025-01-15T09:30:09Z",
+        status="complete", stop_reason="the ranking is decided",
         request=Request(
             workload="image_sqrt", size={"batch": 100, "height": 64, "width": 64, "channels": 3}, dtype="float32",
             device="CPU:0", strategies=[m.strategy for m in everything if m.twin_of is None], budget_s=30.0,
@@ -203,14 +179,8 @@ def of_function(run: Run, *notes: str) -> Run:
 def partial(done: int, run_id: str = "0123456789abcdef01234567") -> Run:
     """The same comparison while it runs: memory of all is known, ``done`` strategies have a first latency."""
     whole = run(run_id, unhappy=False)
-    measurements = []
-    for index, m in enumerate(whole.measurements):
-        if index < done:
-            measurements.append(m)
-        else:
-            measurements.append(
-                replace(m, outcome="not_run", stage="sampling", latency=None, replicas=[], break_even=[])
-            )
+    left = {"outcome": "not_run", "stage": "sampling", "latency": None, "replicas": [], "break_even": []}
+    measurements = [*whole.measurements[:done], *(replace(item, **left) for item in whole.measurements[done:])]
     return replace(whole, measurements=measurements, ranking=[], verdict="", finished=None, control=None)
 
 
@@ -237,9 +207,9 @@ def sweep(run_id: str = "0123456789abcdef01234567", seed: int = 0) -> Run:
         if batch == 1_000:
             measurements[0] = failure("loop", "eager", "timeout", "no answer within 10 s, so the process was ended")
         body = analyse(replace(whole, measurements=measurements, control=None, ranking=[]))
-        points.append(sweep_analysis.settled(Point(at={"batch": batch}, status="complete"), body))
+        points.append(sweep_findings.settled(Point(at={"batch": batch}, status="complete"), body))
     points.append(Point(at={"batch": 10_000}, status="skipped", reason="This cannot fit: it needs about 1.20 TiB."))
-    return sweep_analysis.analyse(
+    return sweep_findings.analyse(
         replace(
             whole,
             kind="sweep",
@@ -272,7 +242,7 @@ def winners(run_id: str = "0123456789abcdef01234567") -> Run:
         Axis(kind="size", name="batch", values=[1, 10, 100], scale="log"),
         Axis(kind="size", name="height", values=[8, 16, 32], scale="log"),
     ]
-    return sweep_analysis.analyse(replace(line, axes=axes, points=points))
+    return sweep_findings.analyse(replace(line, axes=axes, points=points))
 
 
 def latency(median_s: float, half: float = 0.02) -> Latency:
@@ -284,10 +254,8 @@ def timed_run(**median_s: float) -> Run:
     measurements = []
     for name, value in median_s.items():
         mapper, _, mode = name.partition("__")
-        m = measurement("batched.graph", np.random.default_rng(1))
-        measurements.append(
-            replace(m, strategy=f"{mapper}.{mode}", mapper=mapper, mode=mode, latency=latency(value), replicas=[])
-        )
+        own = {"strategy": f"{mapper}.{mode}", "mapper": mapper, "mode": mode, "latency": latency(value)}
+        measurements.append(replace(measurement("batched.graph", np.random.default_rng(1)), replicas=[], **own))
     slugs = sorted((m.strategy for m in measurements), key=lambda slug: median_s[slug.replace(".", "__")])
     request = Request(
         workload="image_sqrt", size={"batch": 1}, dtype="float32", device="CPU:0", strategies=slugs, budget_s=1.0

@@ -16,7 +16,7 @@ from streamlit import config
 from measure import local
 from measure.__main__ import main
 from measure.arguments import compare_request, given, parser, sweep_request
-from measure.output.columns import COLUMNS
+from measure.output.table import COLUMNS
 from tests.browser import ROOT
 from tests.subjects import Subjects
 

@@ -13,7 +13,7 @@ from measure.run import listing
 from measure.run.request import parse
 from tests.browser import ROOT
 from tests.claims import evidence
-from tests.engine import measure, running
+from tests.grid import untimed
 from tests.test_docs import blocks
 
 WORKLOAD, SEVERAL, MAPPER, CLAIM = blocks(ROOT / "docs/extending.md", "python")
@@ -33,18 +33,18 @@ def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(variable, str(folder))
 
 
-def test_workloads_and_a_mapper_are_listed_and_measured(own_files: None, host: Launcher, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("own_files")
+def test_workloads_and_a_mapper_are_listed_and_measured(host: Launcher) -> None:
     assert listing.broken() == {}
     assert "one_at_a_time" in [mapper.slug for mapper in strategies.mappers()]
-    with running(host, tmp_path / "home") as own:
-        for workload, strategy in (
-            ("square_plus_one", "one_at_a_time,batched.graph"),
-            ("slope", "map_fn.graph,map_fn.graph?element=by_hand"),
-        ):
-            asked = {"workload": workload, "size": {"batch": 8}, "strategies": strategy, "budget_s": 300}
-            run = measure(own, parse(asked))
-            ended = {item.strategy: item.outcome for item in run.measurements if not item.twin_of}
-            assert set(ended) == set(run.request.strategies) and set(ended.values()) == {"ok"}, ended
+    for workload, strategy in (
+        ("square_plus_one", "one_at_a_time,batched.graph"),
+        ("slope", "map_fn.graph,map_fn.graph?element=by_hand"),
+    ):
+        asked = parse({"workload": workload, "size": {"batch": 8}, "strategies": strategy})
+        run = untimed(asked, host)
+        right = [item.strategy for item in run.measurements if item.correctness and item.correctness.ok]
+        assert right == asked.strategies and all(item.memory for item in run.measurements)
 
 
 def test_a_claim_is_whole_and_figures_confirm_and_refute_it() -> None:

@@ -1,9 +1,15 @@
-"""The rules of the house: rooms import only from rooms below, and the pages' process stays free of TensorFlow."""
+"""The rules of the house: rooms import only from rooms below, the pages' process stays free of TensorFlow, and what is
+imported is asked for, in versions that are known."""
 
 import ast
+import importlib.metadata
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -97,3 +103,36 @@ def test_the_process_of_the_pages_imports_no_tensorflow() -> None:
     assert {"measure.client", "strategies", "workloads"} <= loaded
     assert [module for module in loaded if "tensorflow" in foreign(imported(known[module], at_once=True))] == []
     assert [module for module in set(known) - pages if PAGES & foreign(imported(known[module]))] == []
+
+
+# --- packages --------------------------------------------------------------------------------------------------------
+
+# Modules whose package has another name.
+DISTRIBUTIONS = {"vl_convert": "vl-convert-python"}
+OWN = {"__future__", "app", "mapbench", "measure", "strategies", "views", "workloads"}
+
+
+def named(file: str) -> set[str]:
+    """The packages of a list of requirements, whose versions are those of the constraints."""
+    lines = [line.split("#")[0].strip() for line in (ROOT / file).read_text(encoding="utf-8").splitlines()]
+    wanted = [Requirement(line) for line in lines if line and not line.startswith("-c ")]
+    if file != "constraints.txt":
+        assert f"-c {'../' * file.count('/')}constraints.txt" in lines
+    assert {str(one.specifier)[:2] for one in wanted} == {"==" if file == "constraints.txt" else ""}, file
+    return {canonicalize_name(one.name) for one in wanted}
+
+
+def test_every_package_that_gets_installed_is_pinned_and_what_is_imported_is_asked_for() -> None:
+    whole = named("requirements.txt")
+    tops = set().union(*(foreign(imported(tree)) for tree in trees().values())) - OWN - sys.stdlib_module_names
+    assert {canonicalize_name(DISTRIBUTIONS.get(name, name)) for name in tops} == whole
+    assert whole ^ named("requirements-cpu.txt") == {"tensorflow", "tensorflow-cpu"}
+    assert whole ^ named("requirements-viewer.txt") == {"tensorflow"}
+    waiting, reached = [*whole, *named("tests/requirements.txt")], set[str]()
+    while waiting:
+        if (name := waiting.pop()) not in reached:
+            reached.add(name)
+            needed = map(Requirement, importlib.metadata.requires(name) or [])
+            needed = [one for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
+            waiting += [canonicalize_name(one.name) for one in needed]
+    assert "protobuf" in reached <= named("constraints.txt"), "TensorFlow's own needs too"

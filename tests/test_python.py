@@ -9,13 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 import mapbench
-from mapbench import api, result
+from mapbench import result
 from measure.local import Local
+from measure.pool.launcher import Launcher
 from measure.run.encoding import decode
 from measure.run.run import Error
 from measure.subject.messages import Spec
 from tests import synthetic
-from tests.engine import ROOT, environment, measure_here, run_python
+from tests.engine import measure_here
 from tests.subjects import Message, Subjects
 
 
@@ -92,45 +93,24 @@ def test_a_sweep_has_a_comparison_at_each_point(subjects: Subjects, capsys: pyte
             mapbench.sweep(squared, numbers, over, "map_fn.graph", quiet=True)
 
 
-MAPPED = """
-import numpy as np, tensorflow as tf, mapbench
+def test_a_mapped_function_is_the_live_one_at_any_batch(tf: Any, host: Launcher, monkeypatch: pytest.MonkeyPatch):
+    measure_here(host, monkeypatch)
+    rows, w = np.random.default_rng(0).random((4, 3), dtype=np.float32), tf.Variable(3.0)
+    layer = tf.keras.layers.Dense(2, activation="tanh")
+    layer.build((None, 3))
 
-rows = np.random.default_rng(0).random((4, 3), dtype=np.float32)
-w = tf.Variable(3.0)
-layer = tf.keras.layers.Dense(2, activation="tanh")
-layer.build((None, 3))
+    def of_live_ones(x):
+        return layer((x * w)[None])[0]
 
-
-def of_live_ones(x):
-    return layer((x * w)[None])[0]
-
-
-result = mapbench.compare(of_live_ones, rows, "chunked.graph", budget=30, quiet=True)
-mapped = result.mapped("chunked.graph")
-assert mapped.__name__ == "chunked.graph"
-for part in (rows, rows[:3]):
-    assert np.allclose(mapped(part), layer(part * 3), atol=1e-6)
-w.assign(2.0)  # the live variable is used, not the one that was measured
-assert np.allclose(mapped(rows), layer(rows * 2), atol=1e-6)
-"""
-
-
-@pytest.mark.usefixtures("live")
-def test_a_mapped_function_is_the_live_one_at_any_batch(tmp_path: Path):
-    # In an interpreter of its own, since it calls TensorFlow.
-    home = environment(MAPBENCH_HOME=str(tmp_path / "home"), MAPBENCH_LOCK=str(tmp_path / "lock"))
-    (tmp_path / "script.py").write_text(MAPPED)  # so that the functions have a source
-    code = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"
-    run_python(code, tmp_path / "script.py", folder=ROOT, env=home)
+    mapped = mapbench.compare(of_live_ones, rows, "chunked.graph", budget=300, quiet=True).mapped("chunked.graph")
+    assert mapped.__name__ == "chunked.graph"
+    for part in (rows, rows[:3]):
+        assert np.allclose(mapped(part), layer(part * 3), atol=1e-6)
+    w.assign(2.0)  # the live variable is used, not the one that was measured
+    assert np.allclose(mapped(rows), layer(rows * 2), atol=1e-6)
 
 
 # --- how results are shown -------------------------------------------------------------------------------------------
-
-
-def test_a_result_is_one_line_and_printed_the_report():
-    for shown in (mapbench.Result(synthetic.run(), {}), mapbench.SweepResult(synthetic.sweep(), {})):
-        assert shown.verdict in repr(shown) and "\n" not in repr(shown)
-        assert shown.verdict in str(shown) and "\n" in str(shown)
 
 
 def test_it_is_shown_below_the_cell_of_a_notebook_and_elsewhere_in_a_browser(
@@ -139,6 +119,9 @@ def test_it_is_shown_below_the_cell_of_a_notebook_and_elsewhere_in_a_browser(
     opened: list[str] = []
     monkeypatch.setattr(result.webbrowser, "open", opened.append)
     monkeypatch.setattr(result.tempfile, "gettempdir", lambda: str(tmp_path))
+    for shown in (mapbench.Result(synthetic.run(), {}), mapbench.SweepResult(synthetic.sweep(), {})):
+        assert shown.verdict in repr(shown) and "\n" not in repr(shown)
+        assert shown.verdict in str(shown) and "\n" in str(shown)
     found = mapbench.Result(replace(synthetic.run(), stop_reason="<i>&"), {})
     found.show()
     (file,) = tmp_path.iterdir()
@@ -150,7 +133,7 @@ def test_it_is_shown_below_the_cell_of_a_notebook_and_elsewhere_in_a_browser(
     monkeypatch.setattr("IPython.display.display", drawn.append)
     found.show()
     assert [chart.to_dict() for chart in drawn] == [chart.to_dict() for chart in found.charts]
-    assert len(drawn) == 2 and str(found) in capsys.readouterr().out
+    assert len(drawn) == 1 and str(found) in capsys.readouterr().out
 
 
 # --- the best one, and what is raised --------------------------------------------------------------------------------
@@ -161,7 +144,7 @@ def test_the_best_of_equals_is_named_with_a_warning_and_where_there_is_none_the_
 ):
     def best(**changes: Any) -> Any:
         run = replace(synthetic.run(), **changes)
-        monkeypatch.setattr(api, "compare", lambda *_, **__: mapbench.Result(run, {}))
+        monkeypatch.setattr(mapbench, "compare", lambda *_, **__: mapbench.Result(run, {}))
         return mapbench.best(squared, numbers)
 
     monkeypatch.setattr(mapbench.Result, "mapped", lambda self, strategy: strategy)

@@ -28,10 +28,9 @@ def check(workload: Workload) -> None:
         for name, value in size.items():
             if name not in bounds or not bounds[name].least <= value <= bounds[name].most:
                 raise ValueError(f"{workload.slug}: {what} has {name}={value}, which is no valid size")
-    for name in workload.rewrites:
-        discovery.check_slug(name, f"{workload.slug}: rewrite")
-    for name in workload.elements:
-        discovery.check_slug(name, f"{workload.slug}: element function")
+    for what, names in {"rewrite": workload.rewrites, "element function": workload.elements}.items():
+        for name in names:
+            discovery.check_slug(name, f"{workload.slug}: {what}")
     case = Case(workload, workload.default_size(), workload.dtypes[0])
     mapped = (workload.element, *workload.elements.values(), *workload.rewrites.values(), workload.numpy_element)
     for function in filter(None, (*mapped, workload.use, workload.reference)):
@@ -78,7 +77,6 @@ def all() -> tuple[Workload, ...]:
 
 
 def names() -> tuple[str, ...]:
-    """Return every workload's slug, in the order of `all`."""
     return tuple(_by_slug())
 
 
@@ -93,17 +91,10 @@ def get(slug: str) -> Workload:
 load_file, in_file = _discovery.load_file, _discovery.slug_in
 
 
-def files() -> Mapping[str, str]:
-    """Return path → slug of the workload for each file of a person's own that can be used."""
-    files = _discovery.find().files
-    return {path: offered.slug for path, offered in files.items() if not isinstance(offered, str)}
-
-
 def version() -> Hashable:
     """Return a value that differs as soon as a file of a person's own is another than before."""
     return _discovery.find(), functions.version()
 
 
 def broken() -> Mapping[str, str]:
-    """Return path → sentence for each file of a person's own that cannot be used."""
     return _discovery.find().broken

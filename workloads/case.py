@@ -33,7 +33,6 @@ class Case:
 
     @property
     def batch(self) -> int:
-        """Length of the mapped axis."""
         return self.size["batch"]
 
     def call(self, function: Callable[..., Any]) -> Any:
@@ -79,7 +78,6 @@ class Case:
 
     @cached_property
     def cost(self) -> Cost:
-        """The cost of one element."""
         return self.call(self.workload.cost)
 
     @cached_property
@@ -94,7 +92,6 @@ class Case:
 
     @cached_property
     def input_bytes(self) -> int:
-        """Bytes of the inputs."""
         return sum(self._of_batch(leaf).bytes for leaf in self.leaves(self.workload.element_input))
 
     @cached_property
@@ -104,7 +101,6 @@ class Case:
 
     @cached_property
     def output_bytes(self) -> int:
-        """Bytes of the output."""
         return sum(leaf.bytes for leaf in leaves(self.output))
 
     @cached_property

@@ -14,7 +14,6 @@ from dataclasses import fields, replace
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from workloads.case import Case
 from workloads.discovery import Offers, discoveries
@@ -62,27 +61,25 @@ def described(item: Any) -> Any:
         table += _table(item)
         parts |= dict.fromkeys(_ASKED)
         parts["variants"] = {
-            option: {
-                str(value): {name: part for name, part in changes.items() if name not in _ASKED}
-                for value, changes in by_value.items()
-            }
+            option: {str(value): _without(_ASKED, changes) for value, changes in by_value.items()}
             for option, by_value in item.variants.items()
         }
-    data = msgspec.json.decode(msgspec.json.encode({"parts": parts, "table": table}, enc_hook=_plain))
+    data = msgspec.json.decode(msgspec.json.encode({"parts": parts, "table": table}, enc_hook=_function))
     of_data(data, type(item))  # what a page could not make something of is told here
     return data
 
 
-def _plain(value: Any) -> Any:
-    """A number of NumPy's, or a function whose source goes into scripts, as data."""
-    if isinstance(value, np.generic):
-        return value.item()
-    parameters = inspect.signature(value).parameters.values()
+def _without(names: tuple[str, ...], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in names}
+
+
+def _function(function: Any) -> Any:
+    parameters = inspect.signature(function).parameters.values()
     return {
-        _NAME: value.__name__,
+        _NAME: function.__name__,
         "parameters": [(one.name, one.kind.name, one.default is not one.empty) for one in parameters],
-        "source": source_of(value),
-        "helpers": helpers_of(value),
+        "source": source_of(function),
+        "helpers": helpers_of(function),
     }
 
 
@@ -107,18 +104,17 @@ def _metadata(case: Case) -> dict[str, Any]:
 
 # --- where it is shown -----------------------------------------------------------------------------------------------
 
-_taken: Any = None
+_latest: Any = None
 
 
 def take(described: Mapping[str, Mapping[str, Any]]) -> None:
     """Offer from now on what another process has described, and execute no file of a person's own here."""
-    global _taken
-    if described == _taken:
-        return
-    for one in discoveries:
-        files = described.get(one.attribute, {})
-        one.take({path: data if isinstance(data, str) else of_data(data, one.kind) for path, data in files.items()})
-    _taken = described
+    global _latest
+    if described != _latest:
+        for one in discoveries:
+            files = described.get(one.attribute, {})
+            one.take({path: data if isinstance(data, str) else of_data(data, one.kind) for path, data in files.items()})
+        _latest = described
 
 
 def of_data(data: Any, kind: type) -> Any:
@@ -127,13 +123,13 @@ def of_data(data: Any, kind: type) -> Any:
     parts = _with_functions(data["parts"])
     if data["table"]:
         parts |= {name: _looking_up(data["table"], name) for name in _ASKED}
-    item: Any = msgspec.convert(parts, kind, dec_hook=_as_it_is)
+    item: Any = _converted(parts, kind)
     if not isinstance(item, Workload):
         return item
     types = {field.name: field.type for field in fields(Workload)}
     variants = {
         option: {
-            value: {name: msgspec.convert(part, types[name], dec_hook=_as_it_is) for name, part in changes.items()}
+            value: {name: _converted(part, types[name]) for name, part in changes.items()}
             for value, changes in by_value.items()
         }
         for option, by_value in item.variants.items()
@@ -141,13 +137,11 @@ def of_data(data: Any, kind: type) -> Any:
     return replace(item, variants=variants)
 
 
-def _as_it_is(kind: Any, function: Any) -> Any:
-    return function
+def _converted(data: Any, kind: Any) -> Any:
+    return msgspec.convert(data, kind, dec_hook=lambda _, function: function)
 
 
 def _looking_up(table: list[dict[str, Any]], name: str) -> Callable[..., Any]:
-    """A function that gives the metadata of this name for any case."""
-
     def looked_up(**case: Any) -> Any:
         row = next((row for row in table if row["of"].items() <= case.items()), table[0])
         doublings = {size: math.log2(max(1, case[size]) / row["size"][size]) for size in row["twice"]}
@@ -159,10 +153,10 @@ def _looking_up(table: list[dict[str, Any]], name: str) -> Callable[..., Any]:
 
 def _grown(result: Any, others: list[tuple[Any, float]]) -> Any:
     """The numbers of a result at other sizes. ``others``: the results with one size doubled, and how often it is."""
-    if isinstance(result, dict):
-        return {name: _grown(part, [(other[name], times) for other, times in others]) for name, part in result.items()}
-    if isinstance(result, list):
-        return [_grown(part, [(other[place], times) for other, times in others]) for place, part in enumerate(result)]
+    if isinstance(result, dict | list):
+        places = result if isinstance(result, dict) else range(len(result))
+        parts = {place: _grown(result[place], [(other[place], times) for other, times in others]) for place in places}
+        return parts if isinstance(result, dict) else list(parts.values())
     if type(result) not in (int, float):  # a bool is no number
         return result
     grown = result * math.prod((other / result) ** times for other, times in others if other and result)
@@ -183,9 +177,9 @@ def _stand_in(text: bytes) -> Callable[..., Any]:
 
     data = msgspec.json.decode(text)
     stands_in.__name__ = data[_NAME]
-    empty, kinds = inspect.Parameter.empty, inspect.Parameter
+    of = inspect.Parameter
     parameters = [
-        inspect.Parameter(name, getattr(kinds, kind), default=None if has_default else empty)
+        of(name, getattr(of, kind), default=None if has_default else of.empty)
         for name, kind, has_default in data["parameters"]
     ]
     signature, helpers = inspect.Signature(parameters), _with_functions(data["helpers"])

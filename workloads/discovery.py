@@ -18,17 +18,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from workloads import places
 
-
-class _Named(Protocol):
-    @property
-    def slug(self) -> str: ...
-
-
-T = TypeVar("T", bound=_Named)
+T = TypeVar("T", bound=Any)  # has a slug
 
 _SLUG = re.compile(r"[a-z][a-z0-9_]*")
 _ADDRESS = re.compile(r"(?:(?: at)? )?\b0x[0-9a-fA-F]{8,16}\b")
@@ -62,46 +56,40 @@ class Offers(Generic[T]):
 
     @property
     def broken(self) -> dict[str, str]:
-        """Path → sentence for each file that cannot be used."""
         return {path: offered for path, offered in self.files.items() if isinstance(offered, str)}
 
 
+@dataclass(eq=False)
 class Discovery(Generic[T]):
     """Finds what the modules of ``package``, and files of a person's own, offer under the name ``attribute``.
 
     Those files are in the folder ``own_folder`` of `places.home`, and in the folders, or are the single files, that the
-    environment variable ``variable`` holds, joined by ``os.pathsep``. Each has to pass ``check``, and is executed again
-    when one has changed; an error in one costs only that file. What the package offers comes first, in ``order`` and
-    then by name. Safe to use from several threads.
+    environment variable ``variable`` holds, joined by ``os.pathsep``. Each has to pass ``check``, and all are executed
+    again when one has changed; an error in one costs only that file. What the package offers comes first, in ``order``
+    and then by name. Safe to use from several threads.
     """
 
-    def __init__(
-        self,
-        package: str,
-        attribute: str,
-        kind: type[T],
-        variable: str,
-        own_folder: str,
-        check: Callable[[T], None],
-        order: Callable[[T], Any] = lambda item: 0,
-    ):
-        self.attribute, self.kind = attribute, kind
-        self._package, self._variable, self._own_folder = package, variable, own_folder
-        self._check, self._order = check, order
+    package: str
+    attribute: str
+    kind: type[T]
+    variable: str
+    own_folder: str
+    check: Callable[[T], None]
+    order: Callable[[T], Any] = lambda item: 0
+
+    def __post_init__(self) -> None:
         self._lock = threading.RLock()
         self._versions: dict[str, Any] = {}  # of the files when they were executed
         self._offers: Offers[T] | None = None
-        self._taken: Offers[T] | None = None
+        self._is_described = False
         discoveries.append(self)
 
     def find(self) -> Offers[T]:
         """Return all that there is now; the same object as long as nothing has changed."""
         with self._lock:
-            if self._taken is not None:
-                return self._taken
-            versions = self._versions_now()
-            if self._offers is None or versions != self._versions:
-                self._versions, self._offers = versions, self._all({path: self._read(path) for path in versions})
+            if self._offers is None or (not self._is_described and self.has_changed()):
+                self._versions = self._versions_now()
+                self._offers = self._all({path: self._read(path) for path in self._versions})
             return self._offers
 
     def has_changed(self) -> bool:
@@ -110,7 +98,7 @@ class Discovery(Generic[T]):
 
     def take(self, files: Mapping[str, T | str]) -> None:
         """Offer from now on what another process has found in files, and execute none here."""
-        self._taken = self._all(files)
+        self._offers, self._is_described = self._all(files), True
 
     def slug_in(self, path: str | Path) -> str:
         """Return the slug of what a file of a person's own offers; `DiscoveryError` with a sentence otherwise."""
@@ -119,7 +107,7 @@ class Discovery(Generic[T]):
         offered = self.find().files[os.path.abspath(path)]
         if isinstance(offered, str):
             raise DiscoveryError(offered)
-        return offered.slug
+        return str(offered.slug)
 
     def load_file(self, path: str | Path) -> T:
         """Execute one file, and return what it offers; `DiscoveryError` with a sentence otherwise."""
@@ -139,7 +127,7 @@ class Discovery(Generic[T]):
             offered, needed = type(item).__name__, self.kind.__name__
             raise DiscoveryError(f"{path} offers {offered} as {self.attribute}: a {needed} is needed")
         try:
-            self._check(item)
+            self.check(item)
         except Exception as error:
             what = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
             raise DiscoveryError(f"{path}: {what}") from error
@@ -154,26 +142,24 @@ class Discovery(Generic[T]):
     def _all(self, files: Mapping[str, T | str]) -> Offers[T]:
         items, checked = dict(self._of_package), dict(files)
         for path, offered in files.items():
-            if isinstance(offered, str):
-                continue
-            if items.setdefault(offered.slug, offered) is not offered:
+            if not isinstance(offered, str) and items.setdefault(offered.slug, offered) is not offered:
                 checked[path] = f"{path}: slug {offered.slug!r} is taken already: choose another"
         return Offers(items, checked)
 
     @functools.cached_property
     def _of_package(self) -> dict[str, T]:
         items: list[T] = []
-        for info in pkgutil.iter_modules(sys.modules[self._package].__path__):
-            offered = getattr(importlib.import_module(f"{self._package}.{info.name}"), self.attribute, ())
+        for info in pkgutil.iter_modules(sys.modules[self.package].__path__):
+            offered = getattr(importlib.import_module(f"{self.package}.{info.name}"), self.attribute, ())
             items += offered if isinstance(offered, tuple) else [offered]
-        return {item.slug: item for item in sorted(items, key=self._order)}
+        return {item.slug: item for item in sorted(items, key=self.order)}
 
     def _versions_now(self) -> dict[str, Any]:
         """Return the time of the last change and the size of each file of a person's own; None of one that is named and
         not there."""
-        named = list(filter(None, os.environ.get(self._variable, "").split(os.pathsep)))
+        named = list(filter(None, os.environ.get(self.variable, "").split(os.pathsep)))
         versions: dict[str, Any] = {}
-        for place in () if places.hosted() else (*named, str(places.home() / self._own_folder)):
+        for place in () if places.hosted() else (*named, str(places.home() / self.own_folder)):
             try:
                 paths = [os.path.join(place, name) for name in sorted(os.listdir(place)) if name.endswith(".py")]
             except OSError:  # a file, or nothing, which only matters where somebody has named it

@@ -86,7 +86,6 @@ class Named(tuple):
 
 
 def has_named(nest: type_nest) -> bool:
-    """True if a nest of `Leaf` has named tuples in it."""
     parts = nest.values() if isinstance(nest, Mapping) else nest if isinstance(nest, tuple | list) else ()
     return isinstance(nest, Named) or any(map(has_named, parts))
 
@@ -141,7 +140,6 @@ def get(slug: str, size: Mapping[str, int] | None = None) -> OwnFunction | None:
 
 
 def workloads() -> Mapping[str, Workload]:
-    """Return the workloads that were made of functions, by slug."""
     return dict(_workloads)
 
 
@@ -151,7 +149,6 @@ def version() -> int:
 
 
 def _beside_batch(size: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """The sizes that facts of one element depend on."""
     return tuple((name, size[name]) for name in sorted(size) if name != "batch")
 
 

@@ -187,7 +187,6 @@ class Workload:
     variants: Mapping[str, Mapping[Any, Mapping[str, Any]]] = field(default_factory=dict)
     unsupported: Mapping[str, str] = field(default_factory=dict)
     own: Any = None
-    helpers: Any = ()  # of files from before helpers were found by their names
 
     def __post_init__(self) -> None:
         names = [parameter.name for parameter in self.sizes]

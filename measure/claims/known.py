@@ -1,8 +1,7 @@
 """Claims about mapping in TensorFlow, by question: an entry is a claim."""
 
 from measure.claims import needs
-from measure.claims.predicates import FIRST_CALL, Ends, Fails, FallsBack, Faster, Figure, MoreMemory, as_fast
-from measure.claims.spec import Claim, claim
+from measure.claims.spec import FIRST_CALL, Claim, Ends, Fails, FallsBack, Faster, Figure, MoreMemory, as_fast, claim
 
 _ISSUES = "https://github.com/tensorflow/tensorflow/issues"
 _GUIDE = "https://www.tensorflow.org/guide"
@@ -37,7 +36,8 @@ _SPEED = (
     claim(
         "vectorized_map_gains_most_eager", "speed", ("seed 5",),
         "In eager code `tf.vectorized_map` is faster than `tf.map_fn`, from a few elements on.",
-        Faster(needs.SQUARES, "vectorized_map.eager", "map_fn.eager"),
+        Faster(needs.FEW_SQUARES, "vectorized_map.eager", "map_fn.eager", when="10 elements"),
+        Faster(needs.SQUARES, "vectorized_map.eager", "map_fn.eager", when="1,000 elements"),
         advice="Called eagerly, it traces and converts the function in each call.",
     ),
     claim(
@@ -60,8 +60,7 @@ _SPEED = (
         Faster(needs.POLYNOMIAL, _B, _M, 4),
         as_fast(needs.LARGE_MATRICES, _V, _M),
         Figure(
-            needs.WORK, "busiest_percent", "of large ops, the busiest thread has {value} %", most=85, when="cores",
-            zero="Linux alone tells what each thread of a process has used",
+            needs.WORK, "busiest_percent", "of large ops, the busiest thread has {value} %", most=85, when="cores"
         ),
         advice="With matrices of some hundred rows, whose ops use all cores, the way of mapping hardly matters.",
     ),
@@ -102,8 +101,10 @@ _SPEED = (
     claim(
         "python_loop_over_tensors_faster", "speed", ("seed 2",),
         "A Python loop over the slices of a tensor is faster than `tf.map_fn`.",
-        Faster(needs.SQUARES, "loop.eager", "map_fn.eager", when="eager"),
-        Faster(needs.SQUARES, "loop.eager", _M, when="in a graph"),
+        Faster(needs.FEW_SQUARES, "loop.eager", "map_fn.eager", when="10 elements, eager"),
+        Faster(needs.SQUARES, "loop.eager", "map_fn.eager", when="1,000 elements, eager"),
+        Faster(needs.FEW_SQUARES, "loop.eager", _M, when="10 elements, in a graph"),
+        Faster(needs.SQUARES, "loop.eager", _M, when="1,000 elements, in a graph"),
         advice="Call `tf.map_fn` in a `tf.function`, which lessens its overhead, or loop.",
     ),
     claim(
@@ -124,7 +125,8 @@ _SPEED = (
     claim(
         "gradient_through_map_fn_slow", "speed", (f"{_ISSUES}/9527",),
         "A gradient through `tf.map_fn` takes many times as long as one through `tf.vectorized_map`.",
-        Faster(needs.GRADIENTS_OF_LOOPS, _V, _M, 4),
+        Faster(needs.GRADIENTS_OF_FEW, _V, _M, 4, when="64 elements"),
+        Faster(needs.GRADIENTS_OF_MANY, _V, _M, 4, when="4,096 elements"),
         advice="Map over gradients, or take them through `tf.vectorized_map`.",
     ),
     claim(

@@ -1,6 +1,6 @@
-"""What is measured for claims: comparisons, sweeps and scripts, which several claims share."""
+"""What is measured for claims: comparisons and scripts, which several claims share."""
 
-from measure.claims.spec import Compare, Script, Swept
+from measure.claims.spec import Compare, Script
 
 _M, _V, _B = "map_fn.graph", "vectorized_map.graph", "batched.graph"
 
@@ -12,7 +12,9 @@ SUMS = Compare("python_sum", (_M, _V))
 POLYNOMIAL = Compare("polynomial", ("map_fn.eager", _M, "batched.eager", _B), seconds=15.0)
 POLYNOMIAL_ON_GPU = Compare("polynomial", (_M, _V, _B), device="GPU:0")
 GRADIENTS = Compare("per_example_gradients", (_M, _V))
-GRADIENTS_OF_LOOPS = Swept("gradient_through_map", (_M, _V), "batch", (64, 512, 4096), {"width": 64, "steps": 2})
+GRADIENTS_OF_FEW, GRADIENTS_OF_MANY = (
+    Compare("gradient_through_map", (_M, _V), {"batch": batch, "width": 64, "steps": 2}) for batch in (64, 4096)
+)
 SMALL_MATRICES = Compare("cholesky", (_V, _B), {"batch": 1_000, "side": 8, "columns": 1})
 LARGE_MATRICES = Compare("cholesky", (_M, _V), {"batch": 8, "side": 256, "columns": 1})
 ROTATED = Compare("augment", (_M, _V), {"batch": 32, "height": 64, "width": 64})
@@ -30,7 +32,10 @@ EAGER_ONE = "map_fn.eager?parallel_iterations=1"
 IN_WORK_EAGER = Compare("trig_exp", ("map_fn.eager", EAGER_ONE), {"batch": 50})
 FEW = Compare("trig_exp", ("loop.eager", "loop.graph", _M, _V), {"batch": 100}, seconds=15.0)
 DATASETS = Compare("polynomial", ("dataset.graph", "dataset_batched.graph"), {"batch": 2000})
-SQUARES = Swept("square", ("loop.eager", "map_fn.eager", _M, "vectorized_map.eager"), "batch", (10, 100, 1000))
+FEW_SQUARES, SQUARES = (
+    Compare("square", ("loop.eager", "map_fn.eager", _M, "vectorized_map.eager"), {"batch": batch})
+    for batch in (10, 1000)
+)
 
 # Python that times functions, which take turns, and reports a figure of each.
 _TIMES = """import time
@@ -149,9 +154,7 @@ for warm in (True, False):
     seconds=30.0,
 )
 GPU_TIMES = timed(
-    """tf.config.list_physical_devices("GPU") or exit("there is no GPU")
-
-def f(x):
+    """def f(x):
     return tf.square(x) + 2 * x + 1
 
 def there_and_back(x):
@@ -408,7 +411,6 @@ report(
 PLACES = Script(
     """import tensorflow as tf
 
-tf.config.list_physical_devices("GPU") or exit("there is no GPU")
 on_gpu = []
 
 def note(x):

@@ -1,13 +1,23 @@
-"""A claim as data: a sentence, who says it, what has to be measured, and what its figures would have to be."""
+"""A claim as data: a sentence, who says it, what has to be measured, and what its figures would have to be.
+
+A test of a claim is a predicate on what was measured for one need. It answers with the figures in words, and with the
+threshold that the claim has for them.
+"""
 
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from statistics import mean, variance
 from typing import Any, Literal
 
-from measure.run.run import Evidence
+from msgspec.structs import replace
+
+from measure.judge.levels import RERUN, Level, Ratio, levels_of, ratio
+from measure.run import text
+from measure.run.run import Evidence, Measurement, Replica, Run
 
 Question = Literal["speed", "memory", "tracing", "limits"]
 QUESTIONS: Mapping[Question, str] = {
@@ -16,8 +26,14 @@ QUESTIONS: Mapping[Question, str] = {
     "tracing": "What is traced and compiled, and when?",
     "limits": "What works, and is right?",
 }
-# ``mixed``: it depends, and the words say on what.
-Truth = Literal["yes", "no", "mixed", "unknown"]
+CONFIDENCE = 0.95
+# Before a strategy's slug: the time of its first call.
+FIRST_CALL = "the first call of "
+_MOST_ERROR = 140
+_UNITS = ("%", "s", "MiB")
+
+
+# --- what is measured ------------------------------------------------------------------------------------------------
 
 
 class _Need:
@@ -46,19 +62,6 @@ class Compare(_Need):
 
 
 @dataclass(frozen=True)
-class Swept(_Need):
-    """A sweep over one size, with a budget as that of a comparison."""
-
-    workload: str
-    strategies: tuple[str, ...]
-    axis: str
-    values: tuple[int, ...]
-    size: Mapping[str, int] = field(default_factory=dict)
-    device: str = "CPU:0"
-    seconds: float = 30.0
-
-
-@dataclass(frozen=True)
 class Script(_Need):
     """Python that is run as it stands, in so many fresh interpreters. What it gives to ``report(name=value, …)`` are
     its figures: numbers and texts; of several processes, a list of their values. Figures that are seconds need several.
@@ -69,7 +72,12 @@ class Script(_Need):
     seconds: float = 6.0
 
 
-Need = Compare | Swept | Script
+Need = Compare | Script
+
+
+# --- what is claimed -------------------------------------------------------------------------------------------------
+
+Truth = Literal["yes", "no", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -129,3 +137,191 @@ class Claim:
 def claim(id: str, question: Question, said: tuple[str, ...], sentence: str, *tests: Predicate, **more: Any) -> Claim:
     """A claim with these tests; ``more``: its other fields."""
     return Claim(id, question, said, sentence, tests, **more)
+
+
+# --- predicates on a comparison --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Faster(Predicate):
+    """``b`` takes more than ``by`` times as long as ``a``, and less than ``most`` times: two strategies, or two times
+    of a script."""
+
+    a: str
+    b: str
+    by: float = 1.0
+    most: float = math.inf
+
+    def see(self, evidence: Evidence) -> Seen:
+        of = _ratio(evidence, self.b, self.a)
+        slower, faster, threshold = self.b, self.a, f"at least {self.by:g} ×" if self.by != 1 else "more than 1 ×"
+        # Unknown where the interval holds a bound.
+        truth: Truth = "unknown"
+        if self.by < of.low and of.high < self.most:
+            truth = "yes"
+        elif of.high <= self.by or of.low >= self.most:
+            truth = "no"
+        if self.most < math.inf:
+            threshold = f"{self.by:.3g} × to {self.most:.3g} ×"
+        elif self.by == 1 and of.ratio < 1:  # so that nobody has to invert a fraction
+            slower, faster, threshold = faster, slower, "less than 1 ×"
+            of = Ratio(1 / of.ratio, 1 / of.high, 1 / of.low)
+        times = " ".join(text.factor_with_interval(of.ratio, of.low, of.high))
+        return Seen(truth, f"{slower} takes {times} as long as {faster}", threshold)
+
+
+def as_fast(need: Need, a: str, b: str, within: float = 2.0, when: str = "") -> Faster:
+    """The times of ``a`` and ``b`` differ by less than the factor ``within``."""
+    return Faster(need, a, b, 1 / within, within, when=when)
+
+
+def _ratio(evidence: Evidence, over: str, under: str) -> Ratio:
+    """The ratio of two times: of strategies, of their first calls, or of a script. Each process of a script has both;
+    its interval is Student's, of what processes differ by, and of what reruns do."""
+    if evidence.run is not None:
+        for name in (over, under):
+            _item(evidence, name.removeprefix(FIRST_CALL))
+        right = [item for item in evidence.run.measurements if item.outcome == "ok"]
+        levels = dict(levels_of(right, evidence.run.analysis).by_slug)
+        if any(name.startswith(FIRST_CALL) for name in (over, under)):
+            levels |= levels_of([_first_calls(item) for item in right]).by_slug
+        return ratio(levels[over], levels[under], CONFIDENCE)
+    one, other = _numbers(evidence, over), _numbers(evidence, under)
+    if min(len(one), len(other)) < 2 or min(*one, *other) <= 0:
+        raise Missing("it takes times of several processes to tell what they differ by")
+    logs = [math.log(above / below) for above, below in zip(one, other, strict=False)]
+    level = Level(mean(logs), variance(logs) / len(logs) + RERUN**2, len(logs) - 1.0)
+    return Ratio(math.exp(level.log_mean), *level.interval(CONFIDENCE))
+
+
+def _first_calls(item: Measurement) -> Measurement:
+    """The measurement of a strategy's first calls, as if each were the only sample of its process."""
+    firsts = [
+        Replica(id=process.id, calls_per_sample=1, rounds=[0], samples_s=[process.first_call_s])
+        for process in item.replicas
+        if process.first_call_s
+    ]
+    return replace(item, strategy=FIRST_CALL + item.strategy, replicas=firsts)
+
+
+@dataclass(frozen=True)
+class MoreMemory(Predicate):
+    """The peak of ``a`` is higher than that of ``b``, at least ``by`` times."""
+
+    a: str
+    b: str
+    by: float = 1.05
+
+    def see(self, evidence: Evidence) -> Seen:
+        a, b = (_item(evidence, slug).memory for slug in (self.a, self.b))
+        if a is None or b is None:
+            raise Missing(f"the memory of {self.a} and {self.b} was not both measured")
+        words = f"{self.a} needs {text.size(a.peak_bytes)} at its peak, {self.b} {text.size(b.peak_bytes)}"
+        truth: Truth = "yes" if a.peak_bytes >= b.peak_bytes * self.by else "no"
+        return Seen(truth, words, f"at least {self.by:g} ×")
+
+
+@dataclass(frozen=True)
+class Ends(Predicate):
+    """A strategy ends with ``outcome``."""
+
+    strategy: str
+    outcome: str = "ok"
+
+    def see(self, evidence: Evidence) -> Seen:
+        item = _run(evidence).measurement(self.strategy)
+        if item.outcome in ("not_run", "cancelled", "timeout"):
+            raise Missing(f"{self.strategy} was not run to its end ({item.outcome.replace('_', ' ')})")
+        ends = "runs, and is right" if item.outcome == "ok" else f"ends as {_end_of(item)}"
+        return Seen("yes" if item.outcome == self.outcome else "no", f"{self.strategy} {ends}")
+
+
+@dataclass(frozen=True)
+class FallsBack(Predicate):
+    """``tf.vectorized_map`` has no vectorised form of an op in the function, and makes a loop of it."""
+
+    strategy: str
+
+    def see(self, evidence: Evidence) -> Seen:
+        for warning in _item(evidence, self.strategy).warnings:
+            if warning.code == "falls_back":
+                # What to do about it is the claim's to say.
+                return Seen("yes", f"{self.strategy} {warning.message.partition(', so that')[0]}")
+        return Seen("no", f"{self.strategy} does not fall back to a loop")
+
+
+def _run(evidence: Evidence) -> Run:
+    if evidence.run is None:
+        raise Missing(evidence.reason or "it was not measured")
+    return evidence.run
+
+
+def _item(evidence: Evidence, slug: str) -> Measurement:
+    """The measurement of a strategy whose values are right."""
+    item = _run(evidence).measurement(slug)
+    if item.outcome != "ok":
+        raise Missing(f"{slug} ended as {_end_of(item)}")
+    return item
+
+
+def _end_of(item: Measurement) -> str:
+    return item.outcome.replace("_", " ") + (f": {item.error.message}" if item.error else "")
+
+
+# --- predicates on a script ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Figure(Predicate):
+    """A number that a script reported is at least ``least``, at most ``most``, or where they are equal exactly that, in
+    each of its processes. ``words`` has ``{value}`` in it."""
+
+    name: str
+    words: str
+    least: float = -math.inf
+    most: float = math.inf
+
+    def see(self, evidence: Evidence) -> Seen:
+        values = _numbers(evidence, self.name)
+        truths = {self.least <= value <= self.most for value in values}
+        truth: Truth = "unknown" if len(truths) > 1 else "yes" if truths == {True} else "no"
+        shown = dict.fromkeys(f"{value:,}" if isinstance(value, int) else text.number(value) for value in values)
+        threshold = f"at least {self.least:,g}" if self.most == math.inf else f"at most {self.most:,g}"
+        if self.least == self.most:
+            threshold = f"exactly {self.least:,g}"
+        unit = self.words.partition("{value} ")[2].split(" ")[0]  # behind the figure
+        threshold += f" {unit}" if unit in _UNITS else ""
+        return Seen(truth, self.words.format(value=text.listed(list(shown))), threshold)
+
+
+@dataclass(frozen=True)
+class Fails(Predicate):
+    """A part of a script, whose figure is its error or an empty text, fails with ``words`` in its error: another
+    failure may have nothing to do with the claim. Not ``fails``: it runs."""
+
+    name: str
+    words: str = ""
+    fails: bool = True
+
+    def see(self, evidence: Evidence) -> Seen:
+        error = str(_figure(evidence, self.name))
+        is_so = (error != "" and self.words.lower() in error.lower()) == self.fails
+        return Seen("yes" if is_so else "no", f"it fails: {text.shortened(error, _MOST_ERROR)}" if error else "it runs")
+
+
+def _figure(evidence: Evidence, name: str) -> Any:
+    """The figure that a script reported by this name."""
+    if (end := evidence.script) is None:
+        raise Missing(evidence.reason or "it was not measured")
+    if end.error:
+        raise Missing(f"its script {'was not run to its end' if end.ended is True else 'failed'}: {end.error}")
+    return end.figures[name]
+
+
+def _numbers(evidence: Evidence, name: str) -> Sequence[float]:
+    """A script's figure, by its processes."""
+    figure = _figure(evidence, name)
+    values = figure if isinstance(figure, list) else [figure]
+    if not values or not all(isinstance(value, int | float) for value in values):
+        raise Missing(f"the script's figure {name} is no number")
+    return values

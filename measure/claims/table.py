@@ -7,7 +7,7 @@ from typing import Any
 from measure.claims import known
 from measure.claims.spec import QUESTIONS
 from measure.claims.tries import seconds_of
-from measure.claims.verdicts import gone, of_claims, summary
+from measure.claims.verdicts import of_claims, summary
 from measure.machine import environment
 from measure.run import markdown as markdown_text
 from measure.run.run import Run
@@ -39,15 +39,12 @@ def listed() -> str:
 
 def render(run: Run) -> str:
     """The verdicts of a run for a terminal, by question."""
-    lines: list[str] = []
-    for question, title in QUESTIONS.items():
-        asked = [(claim, verdict) for claim, verdict in of_claims(run) if claim.question == question]
-        lines += [title] if asked else []
-        for claim, verdict in asked:
-            lines += [f"  {verdict.word.upper()}  {claim.id}", *_indented(claim.sentence)]
-            lines += [*_indented(verdict.sentence, "→ "), *_indented(claim.advice, "→ ")]
-    if ids := gone(run):
-        lines += ["No longer tried", *_indented(", ".join(ids))]
+    lines, title = list[str](), ""
+    for claim, verdict in of_claims(run):
+        if QUESTIONS[claim.question] != title:
+            lines.append(title := QUESTIONS[claim.question])
+        lines += [f"  {verdict.word.upper()}  {claim.id}", *_indented(claim.sentence)]
+        lines += [*_indented(verdict.sentence, "→ "), *_indented(claim.advice, "→ ")]
     return "\n".join([*lines, summary(run)])
 
 
@@ -62,14 +59,12 @@ def markdown(run: Run) -> list[str]:
         (claim.sentence.replace("|", "\\|"), f"**{verdict.word}**", markdown_text.plain(verdict.sentence))
         for claim, verdict in of_claims(run)
     ]
-    cells += [(markdown_text.code(claim_id), "no longer tried", "") for claim_id in gone(run)]
     return [*parts, markdown_text.grid(("claim", "here", "seen"), cells)]
 
 
 def rows(run: Run) -> Iterator[tuple[str, ...]]:
     """The verdicts of a run, one row of `COLUMNS` each."""
     yield from ((claim.id, claim.question, verdict.word, verdict.sentence) for claim, verdict in of_claims(run))
-    yield from ((claim_id, "", "no longer tried", "") for claim_id in gone(run))
 
 
 def _indented(words: str, sign: str = "") -> list[str]:

@@ -8,21 +8,18 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from measure.claims import known, scripts, verdicts
-from measure.claims.spec import Claim, Compare, Need, Script, Swept
-from measure.engine.bench import Settings
+from measure.claims.spec import Claim, Compare, Need, Script
+from measure.engine.bench import Settings, here
 from measure.engine.comparison import Comparison
-from measure.engine.parts import Parts
 from measure.engine.record import View
-from measure.engine.sweep import Sweep
-from measure.judge import analysis, sweep_analysis
-from measure.machine import environment
+from measure.engine.sweep import Parts
+from measure.judge import analysis, sweep_findings
 from measure.pool.clock import Clock
 from measure.pool.launcher import HOST_START_S, Launcher
 from measure.run import place, text
 from measure.run.place import utc_now
 from measure.run.request import Request, RequestError, parse
 from measure.run.run import Evidence, Run, Status
-from measure.run.sweep_request import SweepRequest, parse_sweep
 
 WORKLOAD = "claims"
 
@@ -38,44 +35,41 @@ def chosen(ids: Sequence[str]) -> tuple[Claim, ...]:
 
 def still_tried(run: Run) -> tuple[Claim, ...]:
     """Return the claims of a run that there still are. Raises `RequestError` where there is none of them."""
-    gone = verdicts.gone(run)
-    if not (ids := [claim_id for claim_id in run.claims or () if claim_id not in gone]):
+    if not (claims := [claim for claim, _ in verdicts.of_claims(run)]):
         raise RequestError("the claims of this run are no longer tried")
-    return chosen(ids)
+    return tuple(claims)
 
 
-def needs_of(tried: Sequence[Claim]) -> tuple[Need, ...]:
+def needs_of(claims: Sequence[Claim]) -> tuple[Need, ...]:
     """Return what claims need, each once: what several of them need is measured for all."""
-    return tuple({need.key: need for claim in tried for need in claim.needs}.values())
+    return tuple({need.key: need for claim in claims for need in claim.needs}.values())
 
 
-def seconds_of(tried: Sequence[Claim]) -> float:
+def seconds_of(claims: Sequence[Claim]) -> float:
     """Return about how long trying claims takes."""
-    return sum(need.seconds for need in needs_of(tried))
+    return sum(need.seconds for need in needs_of(claims))
 
 
 def words_of(need: Need) -> str:
     """Return what is measured, in a few words: «outer_product, batch 100, 4 strategies»."""
     if isinstance(need, Script):
         return "a script of its own"
-    sizes = [f"{name} {value:,}" for name, value in need.size.items()]
-    if isinstance(need, Swept):
-        sizes.append(f"{need.axis} {need.values[0]:,} to {need.values[-1]:,}")
+    sizes = (f"{name} {value:,}" for name, value in need.size.items())
     return ", ".join([need.workload, *sizes, text.listed(need.strategies, 3)])
 
 
-def request_of(need: Compare | Swept) -> Request | SweepRequest:
-    """Return the comparison or the sweep that measures a need."""
-    asked = {
-        "workload": need.workload,
-        "size": dict(need.size),
-        "strategies": list(need.strategies),
-        "device": need.device,
-        "budget_s": 2 * need.seconds,
-    }
-    if isinstance(need, Swept):
-        return parse_sweep({**asked, "axes": [{"kind": "size", "name": need.axis, "values": list(need.values)}]})
-    return parse({**asked, "workload_options": dict(need.options)})
+def request_of(need: Compare) -> Request:
+    """Return the comparison that measures a need."""
+    return parse(
+        {
+            "workload": need.workload,
+            "size": dict(need.size),
+            "strategies": list(need.strategies),
+            "device": need.device,
+            "workload_options": dict(need.options),
+            "budget_s": 2 * need.seconds,
+        }
+    )
 
 
 class Tries(Parts):
@@ -101,35 +95,24 @@ class Tries(Parts):
             workload=WORKLOAD, size={}, dtype="", device="CPU:0", strategies=[], budget_s=max(1.0, seconds)
         )
         run = Run(
-            id=run_id,
-            kind="claims",
-            parent=parent,
-            created=utc_now(),
-            request=self.request.record(),
-            claims=[claim.id for claim in claims],
-            evidence=[],
-            digest={},
-        )
+            id=run_id, kind="claims", parent=parent, created=utc_now(), request=self.request.record(),
+            claims=[claim.id for claim in claims], evidence=[], digest={},
+        )  # fmt: skip
         super().__init__(View(run, {}, forecast_s=seconds))
 
     def run(self) -> Run:
         """Measure, and return the finished run. Does not raise for what a script, a strategy or a person did."""
         with self._clock.running():
-            here = environment.collect(
-                start_method=self._launcher.start_method,
-                threads=None,
-                tensorflow=self._launcher.state().details or {},
-            )
-            run = replace(self._view.run, started=utc_now(), environment=here)
+            run = replace(self._view.run, started=utc_now(), environment=here(self._launcher, None))
             self._view = dataclasses.replace(self._view, run=run, started_s=time.monotonic())
-            needs = needs_of([claim for claim in self._claims if not verdicts.lacking(claim, here)])
+            needs = needs_of([claim for claim in self._claims if not verdicts.lacking(claim, run.environment)])
             for number, need in enumerate(needs, 1):
                 if self._cancelled or self._stopped or self._clock.is_over:
                     break
                 self._say(f"{number} of {len(needs)}: {words_of(need)}")
                 evidence = self._measured(need)
                 if not self._cancelled:
-                    run = replace(self._view.run, evidence=[*(self._view.run.evidence or []), evidence])
+                    run = replace(run, evidence=[*(run.evidence or []), evidence])
                     self._view = dataclasses.replace(self._view, run=run, version=self._view.version + 1)
                     self._say(self._view.message)
         status: Status = "complete"
@@ -140,7 +123,7 @@ class Tries(Parts):
             status, reason = "budget", "a person stopped it"
         elif self._clock.is_over:
             status, reason = "budget", f"{self._clock.over} before everything that the claims need was measured"
-        return close(self._view.run, status, reason, utc_now())
+        return close(run, status, reason, utc_now())
 
     def _measured(self, need: Need) -> Evidence:
         """The evidence of a need, measured in the time that is left; where it cannot be measured, the reason."""
@@ -153,17 +136,10 @@ class Tries(Parts):
             reason = f"nothing can be measured now: {self._launcher.state().message}"
             return Evidence(need=need.key, reason=reason)
         settings = dataclasses.replace(self._settings, bound_s=max(1.0, self._clock.left_s))
-        asked = request_of(need)
-        part: Comparison | Sweep
-        if isinstance(asked, SweepRequest):
-            part = Sweep(place.new_id(), asked, self._launcher, self._say_within, settings=settings)
-        else:
-            part = Comparison(place.new_id(), asked, self._launcher, self._say_within, settings=settings)
+        part = Comparison(place.new_id(), request_of(need), self._launcher, self._say_within, settings=settings)
         self._begin(part)
-        run = part.run()
+        run = sweep_findings.of_comparison(part.run())
         self._part = None
-        if run.kind == "compare":
-            run = sweep_analysis.of_comparison(run)
         return Evidence(need=need.key, run=replace(run, digest=UNSET))  # the whole has a digest of each piece
 
     def _say(self, message: str) -> None:
@@ -185,6 +161,6 @@ def close(run: Run, status: Status, reason: str, finished: str) -> Run:
 # Kind → what makes a run that has ended of one that grew: of the run, its status, the reason, and the time of day.
 CLOSE: Mapping[str, Callable[[Run, Status, str, str], Run]] = {
     "compare": analysis.close,
-    "sweep": sweep_analysis.close,
+    "sweep": sweep_findings.close,
     "claims": close,
 }

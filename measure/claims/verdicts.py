@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from measure.claims import known
 from measure.claims.spec import Claim, Missing, Predicate, Seen, Truth
@@ -11,7 +11,7 @@ from measure.run import text
 from measure.run.run import Evidence, Run
 
 Word = Literal["holds", "does not hold", "depends", "cannot tell", "cannot be tried here"]
-WORDS: tuple[Word, ...] = ("holds", "does not hold", "depends", "cannot tell", "cannot be tried here")
+WORDS: tuple[Word, ...] = get_args(Word)
 # The same of several claims.
 _PLURAL: Mapping[Word, str] = {"holds": "hold", "does not hold": "do not hold", "depends": "depend"}
 _LONGEST = 700
@@ -70,40 +70,36 @@ def judge(claim: Claim, evidence: Mapping[str, Evidence], environment: Mapping[s
     """The verdict on a claim by evidence, which is named by the keys of needs, from a machine with this environment."""
     if lacks := lacking(claim, environment):
         return Verdict("cannot be tried here", lacks)
-    answers = tuple(_see(test, evidence) for test in claim.tests)
+    seen = tuple(_see(test, evidence) for test in claim.tests)
     cases: dict[str, set[Truth]] = {}
-    for test, answer in zip(claim.tests, answers, strict=True):
+    for test, answer in zip(claim.tests, seen, strict=True):
         cases.setdefault(test.when, set()).add(answer.truth)
     # A test that is not so refutes its case, whatever the others are.
-    truths = {
-        next(truth for truth in ("no", "mixed", "unknown", "yes") if truth in of_case) for of_case in cases.values()
-    }
-    if "mixed" in truths or {"yes", "no"} <= truths:
-        word: Word = "depends"
-    elif "unknown" in truths:
+    of_cases = {"no" if "no" in truths else "unknown" if "unknown" in truths else "yes" for truths in cases.values()}
+    word: Word = "holds" if of_cases == {"yes"} else "does not hold"
+    if {"yes", "no"} <= of_cases:
+        word = "depends"
+    elif "unknown" in of_cases:
         word = "cannot tell"
-    else:
-        word = "holds" if truths == {"yes"} else "does not hold"
-    return Verdict(word, _sentence(claim.tests, answers), answers)
+    return Verdict(word, _sentence(claim.tests, seen), seen)
 
 
 def _see(test: Predicate, evidence: Mapping[str, Evidence]) -> Seen:
     try:
-        return test.see(evidence.get(test.need.key) or Evidence(need=test.need.key, reason="it was not measured"))
+        return test.see(evidence.get(test.need.key) or Evidence(need=test.need.key))
     except Missing as missing:
         return Seen("unknown", str(missing))
     except KeyError as error:  # a strategy, a time or a figure of this name
         return Seen("unknown", f"{error.args[0]} was not measured")
 
 
-def _sentence(tests: Sequence[Predicate], answers: Sequence[Seen]) -> str:
+def _sentence(tests: Sequence[Predicate], seen: Sequence[Seen]) -> str:
     """All that was seen; a threshold that is that of all stands once, at the end."""
-    thresholds = {answer.threshold for answer in answers}
+    thresholds = {answer.threshold for answer in seen}
     parts, case = [], ""
-    for test, answer in zip(tests, answers, strict=True):
-        own = answer.claimed if len(thresholds) > 1 else ""
+    for test, answer in zip(tests, seen, strict=True):
         head = f"{test.when}: " if test.when not in ("", case) else ""
-        parts.append(head + answer.words + own)
+        parts.append(head + answer.words + (answer.claimed if len(thresholds) > 1 else ""))
         case = test.when
     if len(thresholds) == 1 and (threshold := thresholds.pop()):
         parts.append(f"the claim says {threshold}")

@@ -219,7 +219,7 @@ class Bench:
                 yield
             finally:
                 if left := self.dialogues.end():
-                    self.warn(warnings.not_ended(left))
+                    self.warn(warnings.warning("not_ended", processes=left))
 
     def spec(self, role: Any, slug: str, **more: Any) -> Spec:
         """Return what a subject of a strategy is to be; ``more``: what only this role is told."""

@@ -24,7 +24,7 @@ from measure.pool.clock import TimeIsUp
 from measure.pool.dialogue import HOST_LOST, Cancelled, Dialogue, HostLost, Part, SubjectFailed
 from measure.run import deadline, forecast
 from measure.run.place import utc_now
-from measure.run.run import TIME_OVER, Error, Run, Status
+from measure.run.run import TIME_OVER, Error, Run, Status, Warning
 from measure.subject import messages
 from measure.subject.messages import Spec
 from strategies import chunks, own_script, script
@@ -65,7 +65,7 @@ class Comparison(Bench):
     def close(self, status: Status, reason: str) -> Run:
         """Settle what is open, and publish the run as finished."""
         if self.clock.still_s:
-            self.warn(warnings.stood_still(self.clock.still_s))
+            self.warn(warnings.warning("stood_still", seconds=round(self.clock.still_s, 1)))
         for item in self.record.measurements if status in ("complete", "budget") else ():
             is_open = item.outcome in ("ok", "not_run") and not item.error and not item.twin_of
             if is_open and not is_timed(item):
@@ -87,8 +87,8 @@ class Comparison(Bench):
             status, reason = turns.race(working)
             turns.end()
         finally:
-            self.warn(warnings.busy_during(watch.cores_of_others()))
-            self.warn(warnings.held(watch.held()))
+            for warning in warnings.of_load(watch.cores_of_others(), watch.held()):
+                self.warn(warning)
         self.stages = dict.fromkeys(self.stages, "done")
         self.say(result=True)
         try:  # what is shown beside the verdict, which stands: no failure here costs anything else
@@ -100,7 +100,7 @@ class Comparison(Bench):
                 with contextlib.suppress(Cancelled):
                     explanation.explain(self)
         except TimeIsUp:
-            self.warn(warnings.cut_short(self.clock.over, explained=self.keep is not None))
+            self.warn(warnings.warning("cut_short", over=self.clock.over))
         return status, reason
 
     # --- memory and correctness --------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ class Comparison(Bench):
             for slug in self.request.strategies:
                 self.fail(slug, "reference", failed)
         if (number := script.compared(self.case)) < self.case.batch:
-            self.warn(warnings.some_compared(number, self.case.batch))
+            self.warn(warnings.warning("some_compared", compared=number, batch=self.case.batch))
 
     def _measure_memory(self, until_s: float) -> None:
         self.say("measuring memory and correctness")
@@ -172,8 +172,8 @@ class Comparison(Bench):
 
         try:
             anew = yield from self.dialogues.undisturbed(attempt)
-            if warning := warnings.compiled_values(anew.traces, anew.compilations):
-                self.update(slug, warnings=[*self[slug].warnings, warning])
+            if given := warnings.compiled_values(anew.traces, anew.compilations):
+                self.update(slug, warnings=[*self[slug].warnings, *given])
         except SubjectFailed as failure:
             # One that fails only after that will fail where it is timed, or was not asked to take new values.
             if self[slug].memory is None:
@@ -192,7 +192,7 @@ class Comparison(Bench):
                 given = warnings.of_tensorflow(message.fallbacks, message.retraces)
                 strategy, limit_mib = strategies.parse(slug), self.request.memory_limit_mib
                 if chosen := chunks.chosen(self.case, strategy, limit_mib):  # what the request left open
-                    given.insert(0, warnings.chosen(chosen[1], {"chunk": chosen[0]}))
+                    given.insert(0, Warning(code="chosen", message=chosen[1], values={"chunk": chosen[0]}))
                 outcome, case = "wrong" if self[slug].error else "ok", self.case
                 memory = replace(message.memory, input_bytes=case.input_bytes, captured_bytes=case.captured_bytes)
                 self.update(slug, outcome=outcome, memory=memory, warnings=given)
@@ -224,7 +224,7 @@ class Comparison(Bench):
         try:
             probed = self.dialogues.ask(spec, messages.Probed, FRESH_START_S)
         except SubjectFailed as failure:
-            self.warn(warnings.no_limit(failure.error.message))
+            self.warn(warnings.warning("no_limit", reason=failure.error.message.rstrip(".")))
         else:
             # Where the work of an op is not known, none counts.
             flops = 0 if probed.unknown else round(probed.flops * self.case.batch / max(1, few.batch))
@@ -236,7 +236,7 @@ class Comparison(Bench):
         """Measure what the operating system sees of one call, the fastest strategies first, of those that by forecast
         have ended at ``until_s``."""
         if self.on_gpu:
-            self.warn(warnings.no_process_peak())
+            self.warn(warnings.warning("no_process_peak"))
             return
         self.say("measuring what the operating system sees")
         left_out: list[str] = []
@@ -260,4 +260,4 @@ class Comparison(Bench):
         slugs = sorted(self.working(), key=lambda slug: latencies_s.get(slug, math.inf))
         self.dialogues.hold(map(dialogue, slugs), self.at_once(map(self.live_bytes, slugs)))
         if left_out:
-            self.warn(warnings.no_time_for_peaks(left_out))
+            self.warn(warnings.warning("no_time_for_peaks", strategies=left_out))

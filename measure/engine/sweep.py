@@ -1,4 +1,5 @@
-"""A sweep from its request to its crossings: comparisons of points, one after another.
+"""A sweep from its request to its crossings: comparisons of points, one after another; and how one that ended early
+goes on.
 
 Both ends of each axis come first and then the middles, so that a picture shows early. A point has the time that it
 needs by forecast, and an even share of what is left beside that; where there is too little for all, an even share of
@@ -10,28 +11,62 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 
 from measure.engine.bench import Settings, here
 from measure.engine.comparison import Comparison
-from measure.engine.parts import Parts
-from measure.engine.record import View, seed_of
-from measure.judge import sweep_analysis
+from measure.engine.record import View, changes, seed_of
+from measure.judge import sweep_findings
 from measure.judge.lines import place, readable
 from measure.machine import environment
 from measure.pool.clock import Clock
 from measure.pool.dialogue import HOST_LOST
 from measure.pool.launcher import Launcher
 from measure.run import deadline, text
-from measure.run.fit import DOES_NOT_FIT, PointForecast, forecast_sweep
+from measure.run.fit import PointForecast, forecast_sweep
 from measure.run.place import utc_now
-from measure.run.request import Request
-from measure.run.run import TIME_OVER, Analysis, Error, Point, Run, Status
+from measure.run.request import Request, RequestError, script_of
+from measure.run.run import TIME_OVER, Analysis, Error, Measurement, Point, Run, Status
 from measure.run.sweep_request import SweepRequest
 
-# Outcomes that say something of larger points: the type of the error there, and words.
-_TOO_MUCH = {"timeout": ("LeftOut", "took too long"), "out_of_memory": (DOES_NOT_FIT, "ran out of memory")}
+# Outcomes that say something of larger points, in words.
+_TOO_MUCH = {"timeout": "took too long", "out_of_memory": "ran out of memory"}
+# The errors of what the budget left no time; the second is of earlier versions.
+_NO_TIME = (TIME_OVER, "OverBudget")
+
+
+class Parts:
+    """A job of several comparisons, one after another. It is watched and ended as its parts are; what is asked of it
+    while it has none, the next one hears."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._part: Comparison | None = None
+        self._cancelled = self._stopped = False
+
+    def view(self) -> View:
+        return self._view
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        if (part := self._part) is not None:
+            part.cancel()
+
+    def stop(self) -> None:
+        """End with what there is by now, as if the time budget were spent."""
+        self._stopped = True
+        if (part := self._part) is not None:
+            part.stop()
+
+    def _begin(self, part: Comparison) -> None:
+        """Pass on to ``part`` from now on, and what was asked just now."""
+        self._part = part
+        if self._cancelled:
+            part.cancel()
+        if self._stopped:
+            part.stop()
 
 
 class Sweep(Parts):
@@ -39,16 +74,9 @@ class Sweep(Parts):
     measured again."""
 
     def __init__(
-        self,
-        run_id: str,
-        request: SweepRequest,
-        launcher: Launcher,
-        publish: Callable[[View], None],
-        *,
-        settings: Settings | None = None,
-        parent: str | None = None,
-        earlier: Sequence[Point] = (),
-    ) -> None:
+        self, run_id: str, request: SweepRequest, launcher: Launcher, publish: Callable[[View], None], *,
+        settings: Settings | None = None, parent: str | None = None, earlier: Sequence[Point] = (),
+    ) -> None:  # fmt: skip
         """Raises `ScriptError` where the sources of the workload and a mapper do not make a script."""
         self.request = request.base
         self._launcher, self._publish = launcher, publish
@@ -67,16 +95,10 @@ class Sweep(Parts):
         points = [*(Point(at=point.at) for point in ahead.points), *earlier]
         points += [Point(at=at, status="skipped", reason=reason) for at, reason in ahead.skipped]
         self._run = Run(
-            id=run_id,
-            kind="sweep",
-            parent=parent,
-            created=utc_now(),
-            request=request.base.record(),
-            analysis=Analysis(seed=seed_of(run_id)),
-            axes=list(request.axes),
-            points=sorted(points, key=place),
+            id=run_id, kind="sweep", parent=parent, created=utc_now(), request=request.base.record(),
+            analysis=Analysis(seed=seed_of(run_id)), axes=list(request.axes), points=sorted(points, key=place),
             digest={},
-        )
+        )  # fmt: skip
         super().__init__(View(self._run, {}, forecast_s=ahead.seconds))
         for point in self._waiting[:1]:
             self._comparison(point, point.asked)
@@ -88,7 +110,7 @@ class Sweep(Parts):
         self._run = replace(self._run, started=utc_now(), environment=about)
         with self._clock.running():
             status, reason = self._measure()
-        self._run = sweep_analysis.close(self._run, status, reason, utc_now())
+        self._run = sweep_findings.close(self._run, status, reason, utc_now())
         self._view = dataclasses.replace(self._view, forecast_s=0.0)
         self._say("finished")
         return self._run
@@ -129,13 +151,13 @@ class Sweep(Parts):
         # Where the budget of a point ended before all were told apart, it is as complete as it was meant to be.
         status = "complete" if body.status == "budget" and body.ranking else body.status
         self._change(point.at, partial(replace, status=status, reason=body.stop_reason))
-        self._run = sweep_analysis.analyse(self._run)
+        self._run = sweep_findings.analyse(self._run)
         self._say(self._view.message)
         return body
 
     def _comparison(self, point: PointForecast, asked: Request) -> Comparison:
         def take(view: View) -> None:
-            self._change(point.at, partial(sweep_analysis.settled, body=view.run))
+            self._change(point.at, partial(sweep_findings.settled, body=view.run))
             self._view = dataclasses.replace(self._view, stages=view.stages, round_number=view.round_number)
             self._say(f"{readable(point.at)}: {view.message}")
 
@@ -149,9 +171,8 @@ class Sweep(Parts):
             if self._run.axes[0].kind == "size" and all(other.at[name] <= at[name] for name in at):
                 for item in other.measurements:
                     if item.outcome in _TOO_MUCH:
-                        type_, words = _TOO_MUCH[item.outcome]
-                        message = f"not run here: it {words} at {readable(other.at)} already"
-                        errors[item.strategy] = Error(type=type_, message=message)
+                        message = f"not run here: it {_TOO_MUCH[item.outcome]} at {readable(other.at)} already"
+                        errors[item.strategy] = Error(type="LeftOut", message=message)
         return errors
 
     def _change(self, at: Mapping[str, int], change: Callable[[Point], Point]) -> None:
@@ -174,3 +195,35 @@ def _ends_first(values: Sequence[int]) -> list[int]:
             order.append(values[middle])
             spans += [(low, middle), (middle, high)]
     return order
+
+
+# --- going on with one that ended early ------------------------------------------------------------------------------
+
+
+def is_open(run: Run) -> bool:
+    """True if a sweep that has ended left something for which there was no time."""
+    return run.status != "complete" or any(_lacks_time(item) for point in run.points for item in point.measurements)
+
+
+def taken_over(run: Run, request: SweepRequest, here: Mapping[str, Any]) -> list[Point]:
+    """The points of ``run`` that need not be measured again: those that are complete, of the code that would run now.
+    ``here``: the environment of this process. Raises `RequestError` where the run was measured in another one."""
+    if other := changes(run, here):
+        raise RequestError(f"run {run.id} cannot be continued here, where {other}: measure it anew")
+    return [point for point in run.points if _is_whole(point, request.comparison(point.at))]
+
+
+def _is_whole(point: Point, asked: Request) -> bool:
+    """True if a point was measured to its end, and is what would be measured now: what a strategy does may have
+    changed."""
+    items = [item for item in point.measurements if not item.twin_of]
+    return (
+        point.status == "complete"
+        and {item.strategy for item in items} == {*asked.strategies}
+        and not any(map(_lacks_time, items))
+        and all(item.code is None or item.code.source == script_of(asked, item.strategy) for item in items)
+    )
+
+
+def _lacks_time(item: Measurement) -> bool:
+    return item.error is not None and item.error.type in _NO_TIME

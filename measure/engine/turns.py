@@ -17,10 +17,8 @@ from measure.engine import record
 from measure.engine.bench import Bench
 from measure.engine.record import TWIN, original
 from measure.judge import analysis
-from measure.judge.default_memory import USUAL
-from measure.judge.findings import TELLING
-from measure.judge.levels import levels_of
-from measure.judge.ranking import Order
+from measure.judge.findings import TELLING, USUAL
+from measure.judge.levels import Order, levels_of
 from measure.machine.environment import C_LIBRARY
 from measure.pool.dialogue import Dialogue, Part, SubjectFailed
 from measure.run import forecast

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from measure.judge import break_even, limit, ranking, warnings
+from measure.judge import break_even, limit, warnings
 from measure.judge.findings import findings
-from measure.judge.intervals import Level
-from measure.judge.levels import Levels, control, latency, levels_of
+from measure.judge.levels import Level, Levels, Order, by_memory, control, latency, levels_of
 from measure.judge.verdict import verdict
 from measure.run.run import Analysis, Measurement, OutcomeName, Run, Status
 
@@ -20,17 +19,15 @@ def analyse(run: Run) -> Run:
         replace(item, latency=latency(item, levels, now.confidence), warnings=warnings.of_measurement(item))
         for item in run.measurements
     ]
+    # Tie groups, fastest first, and in each those first that need less memory.
+    peaks = {item.strategy: item.memory.peak_bytes for item in measurements if item.memory is not None}
+    ranking = [by_memory(group, peaks) for group in Order(ranked(measurements, levels), now).groups()]
     run = replace(
-        run,
-        analysis=now,
-        measurements=measurements,
-        control=control(measurements, levels, now),
-        ranking=tie_groups(measurements, levels, now),
+        run, analysis=now, measurements=measurements, control=control(measurements, levels, now), ranking=ranking
     )
     pairs = break_even.pairs(run, levels.by_slug)
     measurements = [replace(item, break_even=pairs.get(item.strategy, [])) for item in measurements]
-    run = limit.judge(replace(run, measurements=measurements))
-    run = replace(run, warnings=warnings.of_run(run))
+    run = limit.judge(replace(run, measurements=measurements, warnings=warnings.of_run(run)))
     return replace(run, verdict=verdict(findings(run, levels=levels)))
 
 
@@ -41,13 +38,6 @@ def ranked(measurements: Sequence[Measurement], levels: Levels) -> dict[str, Lev
         for item in measurements
         if item.outcome == "ok" and not item.twin_of and item.strategy in levels.by_slug
     }
-
-
-def tie_groups(measurements: Sequence[Measurement], levels: Levels, analysis: Analysis) -> list[list[str]]:
-    """The ranking: tie groups, fastest first, and in each those first that need less memory."""
-    peaks = {item.strategy: item.memory.peak_bytes for item in measurements if item.memory is not None}
-    groups = ranking.Order(ranked(measurements, levels), analysis).groups()
-    return [ranking.by_memory(group, peaks) for group in groups]
 
 
 def close(run: Run, status: Status, reason: str, finished: str) -> Run:
@@ -61,5 +51,4 @@ def close(run: Run, status: Status, reason: str, finished: str) -> Run:
         # One that was left out for a reason keeps it.
         is_open = (item.outcome == "not_run" and item.error is None) or untimed
         measurements.append(replace(item, outcome=undone) if is_open else item)
-    run = replace(run, status=status, stop_reason=reason, finished=finished, measurements=measurements)
-    return analyse(run)
+    return analyse(replace(run, status=status, stop_reason=reason, finished=finished, measurements=measurements))

@@ -6,21 +6,17 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from measure.judge import modes
+from measure.judge import reasons
 from measure.judge.findings import ALIKE, Findings, strategies_of
 from measure.run import text
 from measure.run.request import RequestError, again, case_of
 from measure.run.run import Axis, Request, Run
-from workloads.case import Case
 
 # Of the shapes of a case so many are named.
 _MOST_SHAPES = 2
 # The time budget with which those that may be the fastest are measured once more, by themselves.
 SETTLING_S = 60.0
 _MODES = {"eager": "In eager code", "graph": "In a graph", "xla": "With XLA"}
-
-
-# --- what was measured -----------------------------------------------------------------------------------------------
 
 
 def heading(run: Run) -> str:
@@ -34,14 +30,17 @@ def heading(run: Run) -> str:
 
 def asked_case(request: Request, axes: Sequence[Axis] = ()) -> str:
     """The case that is asked for, in the words of `heading`; ``axes`` are what is swept."""
-    asked = _parsed(request)
+    asked = _parsed(request, ["all"])
+    case = case_of(asked) if asked else None
     swept = [axis.name for axis in axes]
-    sizes = [f"{axis.name} {min(axis.values):,} to {max(axis.values):,}" for axis in axes]
-    if swept or asked is None:
+    if swept or case is None:
+        sizes = [f"{axis.name} {min(axis.values):,} to {max(axis.values):,}" for axis in axes]
         sizes += [f"{name} {value:,}" for name, value in request.size.items() if name not in swept]
     else:
-        sizes = [_shapes(case_of(asked))]
-    usual = case_of(asked).workload.default_options() if asked else {}
+        sides = [(case.batch, *leaf.sides) for leaf in case.leaves(case.workload.element_input)]
+        shapes = list(dict.fromkeys("×".join(map(str, shape)) for shape in sides))
+        sizes = [" and ".join(shapes[:_MOST_SHAPES]) + " …" * (len(shapes) > _MOST_SHAPES)]
+    usual = case.workload.default_options() if case else {}
     chosen = [f"{name} {value}" for name, value in request.workload_options.items() if value != usual.get(name)]
     if request.memory_limit_mib is not None:
         chosen.append(f"limit {request.memory_limit_mib:,} MiB")
@@ -52,21 +51,12 @@ def asked_case(request: Request, axes: Sequence[Axis] = ()) -> str:
     return " · ".join([request.title, *sizes, request.dtype, *chosen, request.device])
 
 
-def _shapes(case: Case) -> str:
-    leaves = case.leaves(case.workload.element_input)
-    shapes = list(dict.fromkeys("×".join(map(str, (case.batch, *leaf.sides))) for leaf in leaves))
-    return " and ".join(shapes[:_MOST_SHAPES]) + " …" * (len(shapes) > _MOST_SHAPES)
-
-
-def _parsed(request: Request, strategies: Sequence[str] = ("all",)) -> Request | None:
+def _parsed(request: Request, strategies: list[str]) -> Request | None:
     """The request of a record, for these strategies; None where it asks for what is not here."""
     try:
-        return again(request, strategies=list(strategies))
+        return again(request, strategies=strategies)
     except RequestError:
         return None
-
-
-# --- what would settle or change it ----------------------------------------------------------------------------------
 
 
 def settling(of: Findings, most_s: float = SETTLING_S) -> Request | None:
@@ -88,14 +78,13 @@ def others(of: Findings) -> list[str]:
         return []
     sentences, leading = [], {row.mode for row in of.leaders}
     for mode, words in _MODES.items():
-        best = of.of_mode(mode)
+        best = next((row for row in of.ranked if row.mode == mode), None)
         if mode not in leading and best is not None:
             # Of the next one, the headline has it.
-            why = "" if best is of.following else modes.reason(of.run, first.measurement, best.measurement)
-            sentences.append(f"{words}: {best.slug}, {best.latency}{f' ({why})' if why else ''}.")
-    thrifty = of.thriftiest
-    if thrifty and first.peak_bytes and (thrifty.peak_bytes or 0) < (1 - ALIKE) * first.peak_bytes:
-        sentences.append(
-            f"For the least memory: {thrifty.slug}, {text.size(thrifty.peak_bytes)} and {thrifty.latency}."
-        )
+            why = "" if best is of.following else reasons.of_modes(of.run, first.measurement, best.measurement)
+            sentences.append(f"{words}: {best.slug}, {best.latency}{why}.")
+    thrifty = min(of.ranked, key=lambda row: row.peak_bytes if row.peak_bytes is not None else float("inf"))
+    if thrifty.peak_bytes is not None and thrifty.peak_bytes < (1 - ALIKE) * (first.peak_bytes or 0):
+        words = f"{text.size(thrifty.peak_bytes)} and {thrifty.latency}"
+        sentences.append(f"For the least memory: {thrifty.slug}, {words}.")
     return sentences

@@ -1,5 +1,5 @@
-"""After how many calls a compiled strategy, its first call included, has cost less than an eager one, as far as a run
-can tell. Pure functions of a run.
+"""After how many calls a strategy, its first call included, has cost less than another, as far as a run can tell; and
+who is the cheapest as calls grow. Pure functions of a run.
 
 n calls cost first + (n − 1) · latency. The difference of two strategies' costs is a sum of four figures that each have
 an interval; its own interval is made of theirs by MOVER (Zou and Donner 2008, «Construction of confidence limits about
@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from measure.judge.intervals import Level, student_quantile
+from measure.judge.findings import Findings
+from measure.judge.levels import Level, student_quantile
 from measure.run.run import BreakEven, Latency, Measurement, Run
 
 # Where hardly any strategy of the run had several first calls, their relative standard deviation is taken to be this,
@@ -36,27 +37,20 @@ class Cost:
     further: Latency
 
 
-def is_compiled(measurement: Measurement) -> bool:
-    """True if the first call compiles something that later calls use."""
-    return measurement.mode != "eager" or measurement.options.get("jit_compile") is True
+@dataclass(frozen=True)
+class Stretch:
+    """A range of call counts in which ``slug`` has cost the least in total: from ``first`` calls to the next stretch.
+
+    ``low`` and ``high`` are the interval of ``first``; a strategy that leads from the first call has none.
+    """
+
+    slug: str
+    first: int
+    low: int | None = None
+    high: int | None = None
 
 
-def first_call_spread(measurements: Sequence[Measurement]) -> tuple[float, float]:
-    """The relative standard deviation between first calls of one strategy, and its degrees of freedom, pooled over a
-    run, twins included. Only a strategy's first process makes its first call alone on the machine; that one is
-    reported. Those of later processes overlap, so they are longer; their scatter about their own mean (of logarithms)
-    does say how repeatable first calls are."""
-    squares, degrees = 0.0, 0.0
-    for measurement in measurements:
-        later = [replica.first_call_s for replica in measurement.replicas[1:] if replica.first_call_s]
-        if len(later) >= 2:
-            logs = np.log(later)
-            squares += float(np.sum((logs - logs.mean()) ** 2))
-            degrees += len(later) - 1
-    if degrees < _ASSUMED_DEGREES:
-        squares += _ASSUMED_DEGREES * ASSUMED_SPREAD**2
-        degrees += _ASSUMED_DEGREES
-    return math.sqrt(squares / degrees), degrees
+# --- costs -----------------------------------------------------------------------------------------------------------
 
 
 def costs(run: Run, levels: Mapping[str, Level]) -> dict[str, Cost]:
@@ -64,8 +58,7 @@ def costs(run: Run, levels: Mapping[str, Level]) -> dict[str, Cost]:
     whose first call and latency are known. Intervals of latencies are without the pace of the machine, in which all
     share; that of a first call, which was seen once, is what others' scatter gives it."""
     confidence = run.analysis.confidence
-    deviation, degrees = first_call_spread(run.measurements)
-    factor = math.exp(student_quantile(confidence, degrees) * deviation)
+    factor = math.exp(_first_call_half(run.measurements, confidence))
     by_slug = {}
     for item in run.measurements:
         if item.outcome != "ok" or item.twin_of or not item.latency or not item.first_call_s:
@@ -79,45 +72,76 @@ def costs(run: Run, levels: Mapping[str, Level]) -> dict[str, Cost]:
     return by_slug
 
 
-@dataclass(frozen=True)
-class Gap:
-    """A difference of two figures, and how far its interval reaches down and up from it."""
+def _first_call_half(measurements: Sequence[Measurement], confidence: float) -> float:
+    """Half of the interval of a first call's logarithm, by what first calls of one strategy differ by, pooled over a
+    run. Only a strategy's first process makes its first call alone on the machine; that one is reported. Those of later
+    processes overlap, so they are longer; their scatter about their own mean does say how repeatable they are."""
+    squares, degrees = 0.0, 0.0
+    for measurement in measurements:
+        later = [replica.first_call_s for replica in measurement.replicas[1:] if replica.first_call_s]
+        if len(later) >= 2:
+            logs = np.log(later)
+            squares += float(np.sum((logs - logs.mean()) ** 2))
+            degrees += len(later) - 1
+    if degrees < _ASSUMED_DEGREES:
+        squares += _ASSUMED_DEGREES * ASSUMED_SPREAD**2
+        degrees += _ASSUMED_DEGREES
+    return student_quantile(confidence, degrees) * math.sqrt(squares / degrees)
 
-    value: float
-    down: float
-    up: float
+
+def runtime_start_s(measurements: Sequence[Measurement]) -> float | None:
+    """The most seconds that TensorFlow and XLA took to start in a strategy's first process, or None if not known."""
+    return max((item.why.runtime_start_s or 0.0 for item in measurements), default=0.0) or None
 
 
-def gap(a: Latency, b: Latency) -> Gap:
-    """``a`` − ``b`` in seconds, its interval made of theirs by MOVER."""
-    return Gap(
-        a.median_s - b.median_s,
-        math.hypot(a.median_s - a.low_s, b.high_s - b.median_s),
-        math.hypot(a.high_s - a.median_s, b.median_s - b.low_s),
-    )
+# --- two strategies --------------------------------------------------------------------------------------------------
+
+
+def pairs(run: Run, levels: Mapping[str, Level]) -> dict[str, list[BreakEven]]:
+    """The break-even points of each compiled strategy against each eager one, by slug of the compiled. ``run``: with
+    its latencies and its ranking."""
+    of = costs(run, levels)
+    group = {slug: number for number, slugs in enumerate(run.ranking) for slug in slugs}
+    # Where the first call compiles something that later calls use.
+    compiled = {m.strategy for m in run.measurements if m.mode != "eager" or m.options.get("jit_compile") is True}
+    return {
+        ours: [
+            crossing(of[ours], of[theirs], theirs, tied=ours in group and group.get(theirs) == group[ours])
+            for theirs in of
+            if theirs not in compiled
+        ]
+        for ours in of
+        if ours in compiled
+    }
 
 
 def crossing(ours: Cost, theirs: Cost, against: str = "", *, tied: bool = False) -> BreakEven:
     """The number of calls after which ``ours`` is ahead of ``theirs``, the strategy ``against``. ``tied``: the run has
     found both equally fast, so that neither is taken to be slower per call, whatever their two intervals say."""
-    first, further = gap(ours.first, theirs.first), gap(ours.further, theirs.further)
-    if not tied and further.value - further.down > 0:
-        if first.value > 0:
+    (first, down, up), (more, more_down, more_up) = _gap(ours.first, theirs.first), _gap(ours.further, theirs.further)
+    if not tied and more - more_down > 0:
+        if first > 0:
             return BreakEven(against=against, pays_off="never")
         overtaken = crossing(theirs, ours, against)
         return replace(overtaken, pays_off="until" if overtaken.pays_off == "calls" else "never")
-    ahead_at_once = first.value + first.up <= 0
-    earliest = 1 + _zero(first.value, further.value, first.down, further.down) if first.value > first.down else 1.0
-    if not tied and further.value + further.up < 0:
-        if ahead_at_once:
-            return BreakEven(against=against, pays_off="from_first")
-        calls = max(1.0, 1 - first.value / further.value)
-        latest = 1 + _zero(-first.value, -further.value, first.up, further.up)
-        low, high = min(earliest, calls), max(latest, calls)
-        return BreakEven(against=against, pays_off="calls", calls=calls, low=low, high=high)
-    if ahead_at_once and (tied or further.value <= 0):
+    is_faster = not tied and more + more_up < 0
+    if first + up <= 0 and (is_faster or tied or more <= 0):
         return BreakEven(against=against, pays_off="from_first")
-    return BreakEven(against=against, pays_off="undecided", low=earliest if math.isfinite(earliest) else None)
+    earliest = 1 + _zero(first, more, down, more_down) if first > down else 1.0
+    if not is_faster:
+        return BreakEven(against=against, pays_off="undecided", low=earliest if math.isfinite(earliest) else None)
+    calls = max(1.0, 1 - first / more)
+    latest = 1 + _zero(-first, -more, up, more_up)
+    return BreakEven(against=against, pays_off="calls", calls=calls, low=min(earliest, calls), high=max(latest, calls))
+
+
+def _gap(a: Latency, b: Latency) -> tuple[float, float, float]:
+    """``a`` − ``b`` in seconds, and how far its interval, made of theirs by MOVER, reaches down and up from it."""
+    return (
+        a.median_s - b.median_s,
+        math.hypot(a.median_s - a.low_s, b.high_s - b.median_s),
+        math.hypot(a.high_s - a.median_s, b.median_s - b.low_s),
+    )
 
 
 def _zero(first: float, further: float, first_error: float, further_error: float) -> float:
@@ -133,24 +157,45 @@ def _zero(first: float, further: float, first_error: float, further_error: float
     return min((x for x in roots if x >= 0 and first + further * x >= -_ROUNDING * abs(first)), default=math.inf)
 
 
-def pairs(run: Run, levels: Mapping[str, Level]) -> dict[str, list[BreakEven]]:
-    """The break-even points of each compiled strategy against each eager one, by slug of the compiled. ``run``: with
-    its latencies and its ranking."""
-    of = costs(run, levels)
-    group = {slug: number for number, slugs in enumerate(run.ranking) for slug in slugs}
-    compiled = {item.strategy for item in run.measurements if is_compiled(item)}
-    return {
-        ours: [
-            crossing(of[ours], of[theirs], theirs, tied=ours in group and group.get(theirs) == group[ours])
-            for theirs in of
-            if theirs not in compiled
-        ]
-        for ours in of
-        if ours in compiled
-    }
+# --- all strategies --------------------------------------------------------------------------------------------------
 
 
-def runtime_start_s(measurements: Sequence[Measurement]) -> float | None:
-    """The most seconds that TensorFlow and XLA took to start in a strategy's first process, or None if not known."""
-    starts_s = [item.why.runtime_start_s for item in measurements]
-    return max((seconds for seconds in starts_s if isinstance(seconds, float) and seconds > 0), default=None)
+def stretches_of(result: Findings) -> list[Stretch]:
+    """The stretches of a comparison; none where no strategy has both a first call and a latency."""
+    return cheapest(costs(result.run, result.levels), {row.slug: row.tie for row in result.rows})
+
+
+def cheapest(costs: Mapping[str, Cost], ties: Mapping[str, int | None]) -> list[Stretch]:
+    """Who has cost the least after n calls as n grows: the lower envelope of straight lines.
+
+    A strategy that cannot be shown to overtake the cheapest so far, or that ties with it, is passed over. ``ties``: the
+    tie group of each.
+    """
+    if not costs:
+        return []
+    now = min(costs, key=lambda slug: (costs[slug].first.median_s, costs[slug].further.median_s, slug))
+    stretches = [Stretch(now, 1)]
+    while True:
+        crossings = []
+        for slug, cost in costs.items():
+            point = crossing(cost, costs[now], tied=ties[slug] is not None and ties[slug] == ties[now])
+            if point.pays_off == "calls" and point.calls and point.low and point.high:
+                crossings.append((point.calls, cost.further.median_s, point.low, point.high, slug))
+        if not crossings:
+            return stretches
+        calls, _, low, high, now = min(crossings)
+        first = max(math.floor(calls) + 1, stretches[-1].first)
+        if first == stretches[-1].first:  # cheapest for less than one whole call
+            stretches.pop()
+        stretches.append(Stretch(now, first, min(math.ceil(low), first), max(math.ceil(high), first)))
+
+
+def sentence(stretches: Sequence[Stretch]) -> str:
+    """«Cheapest in total, first calls included: loop.eager at first, batched.xla from 37 [20, 66] calls on.»"""
+    if not stretches:
+        return ""
+    parts = [f"{stretches[0].slug} at first" if len(stretches) > 1 else f"{stretches[0].slug}, at any number of calls"]
+    for stretch in stretches[1:]:
+        first, low, high = (f"{n or 0:,}".replace(",", " ") for n in (stretch.first, stretch.low, stretch.high))
+        parts.append(f"{stretch.slug} from {first} [{low}, {high}] calls on")
+    return f"Cheapest in total, first calls included: {', '.join(parts)}."

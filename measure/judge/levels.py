@@ -1,9 +1,10 @@
-"""From samples to levels, and to what differences a run can tell: pure functions, without a process, a clock or a page.
+"""From samples to levels, intervals and ranks: pure functions, without a process, a clock or a page.
 
 One model: log(latency) = strategy + round + process + rest. A turn gives the lower quartile of its samples; least
 squares take out the rounds, which hold what the machine does to all strategies alike; a process gives the mean of its
 turns, and a strategy the mean of its processes. What processes of one strategy differ by is one variance, pooled over
-all strategies of the run: it gives every level its interval, that of a strategy with a single process too.
+all strategies of the run: it gives every level its interval, that of a strategy with a single process too. Intervals
+are Student's, and ranks are ties up to what intervals separate.
 """
 
 import math
@@ -13,9 +14,8 @@ from statistics import geometric_mean, median
 
 import numpy as np
 from msgspec import UNSET
+from scipy import special
 
-from measure.judge.intervals import Level, ratio, student_quantile
-from measure.judge.ranking import Order
 from measure.run.run import DEFAULT_MEMORY, Analysis, Control, Latency, Measurement, Replica, Run
 
 # Other programs make samples longer, never shorter.
@@ -30,6 +30,59 @@ UNKNOWN_DEVIATION, UNKNOWN_DEGREES = 0.3, 4.0
 _USUAL_TURNS = 1.0
 # Strategies and rounds are fitted in turns, until they stand still: a file from elsewhere may have very many of both.
 _MOST_STEPS, _EXACT = 200, 1e-13
+# Wider than any interval that says something: its ends stay in the bounds of a run file.
+_MOST_HALF = 60.0
+
+
+# --- intervals -------------------------------------------------------------------------------------------------------
+
+
+def student_quantile(confidence: float, degrees: float) -> float:
+    """The t value that a two-sided interval of ``confidence`` reaches to."""
+    return float(special.stdtrit(degrees, 0.5 + confidence / 2))
+
+
+@dataclass(frozen=True)
+class Level:
+    """The logarithm of a strategy's latency in seconds: an estimate, its variance (beside others of its run, whose pace
+    they share) and that variance's degrees of freedom."""
+
+    log_mean: float
+    variance: float
+    degrees: float
+
+    def half(self, confidence: float) -> float:
+        """Half of the Student-t interval of the logarithm, as far as its ends are still numbers."""
+        return min(student_quantile(confidence, self.degrees) * math.sqrt(self.variance), _MOST_HALF)
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Both ends of the interval, in seconds (of a difference of levels: as a ratio)."""
+        half = self.half(confidence)
+        return math.exp(self.log_mean - half), math.exp(self.log_mean + half)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Latency of one strategy over another's, with its interval."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+def difference(a: Level, b: Level) -> Level:
+    """The logarithm of ``a`` over ``b``. The variances of one run's levels are one pooled estimate, so that two have no
+    more degrees of freedom than one."""
+    return Level(a.log_mean - b.log_mean, a.variance + b.variance, min(a.degrees, b.degrees))
+
+
+def ratio(a: Level, b: Level, confidence: float) -> Ratio:
+    """Latency of ``a`` over that of ``b`` (Student's t on the logarithms)."""
+    apart = difference(a, b)
+    return Ratio(math.exp(apart.log_mean), *apart.interval(confidence))
+
+
+# --- levels ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -58,7 +111,12 @@ def levels_of(measurements: Sequence[Measurement], analysis: Analysis | None = N
     logs, pace = _without_rounds({slug: replicas for slug, replicas in sampled.items() if replicas})
     of_sweep = analysis.spread if analysis is not None else UNSET
     spread = spread_of(logs.values()) if of_sweep is UNSET else Spread(of_sweep[0], max(1.0, of_sweep[1]))
-    by_slug = {slug: _level(values, spread) for slug, values in logs.items()}
+    by_slug = {}
+    for slug, values in logs.items():
+        of_mean, of_reruns = spread.deviation**2 / len(values), RERUN**2 / 2
+        # By Welch and Satterthwaite, the constant having infinitely many.
+        degrees = (spread.degrees or UNKNOWN_DEGREES) * ((of_mean + of_reruns) / max(of_mean, 1e-3 * of_reruns)) ** 2
+        by_slug[slug] = Level(float(values.mean()), of_mean + of_reruns, degrees)
     return Levels(by_slug, logs, spread, pace)
 
 
@@ -74,17 +132,14 @@ def shown_levels(run: Run) -> Mapping[str, Level]:
     """The levels of a run as it shows them: of one that was analysed by an earlier method, those of its intervals."""
     if run.analysis.version == Analysis().version:
         return levels_of(run.measurements, run.analysis).by_slug
-    return {
-        item.strategy: _shown(item.latency, sum(bool(replica.samples_s) for replica in item.replicas), run.analysis)
-        for item in run.measurements
-        if item.latency is not None
-    }
-
-
-def _shown(latency: Latency, processes: int, analysis: Analysis) -> Level:
-    degrees = max(1.0, processes - 1.0)
-    deviation = math.log(latency.high_s / latency.low_s) / 2 / student_quantile(analysis.confidence, degrees)
-    return Level(math.log(latency.median_s), deviation**2, degrees)
+    by_slug = {}
+    for item in run.measurements:
+        if (shown := item.latency) is not None:
+            degrees = max(1.0, sum(bool(replica.samples_s) for replica in item.replicas) - 1.0)
+            half = math.log(shown.high_s / shown.low_s) / 2
+            deviation = half / student_quantile(run.analysis.confidence, degrees)
+            by_slug[item.strategy] = Level(math.log(shown.median_s), deviation**2, degrees)
+    return by_slug
 
 
 def latency(item: Measurement, levels: Levels, confidence: float) -> Latency | None:
@@ -153,8 +208,65 @@ def _turns(replica: Replica) -> Iterator[tuple[int, float]]:
         yield number, math.log(low + part * (high - low))
 
 
-def _level(logs: np.ndarray, spread: Spread) -> Level:
-    of_mean, of_reruns = spread.deviation**2 / len(logs), RERUN**2 / 2
-    # By Welch and Satterthwaite, the constant having infinitely many.
-    degrees = (spread.degrees or UNKNOWN_DEGREES) * ((of_mean + of_reruns) / max(of_mean, 1e-3 * of_reruns)) ** 2
-    return Level(float(logs.mean()), of_mean + of_reruns, degrees)
+# --- ranks -----------------------------------------------------------------------------------------------------------
+
+
+class Order:
+    """Strategies (or other things that have a `Level`), fastest first, and which of them the data separate.
+
+    Two are separated where the interval of their ratio leaves out 1. All comparisons with the fastest, whichever that
+    is, hold together with the analysis' confidence: each has Bonferroni's share («multiple comparisons with the best»,
+    Hsu 1984).
+    """
+
+    def __init__(self, levels: Mapping[str, Level], analysis: Analysis) -> None:
+        self.fastest_first = sorted(levels, key=lambda name: (levels[name].log_mean, name))
+        self._levels = levels
+        self._of_each = 1 - (1 - analysis.confidence) / max(1, len(levels) - 1)
+
+    def separated(self, slower: str, faster: str) -> bool:
+        """True if the one is slower than the other beyond chance."""
+        return ratio(self._levels[slower], self._levels[faster], self._of_each).low > 1
+
+    @property
+    def resolution(self) -> float:
+        """The smallest difference (relative) that is told between the two fastest; 0 of a single one."""
+        if len(self.fastest_first) < 2:
+            return 0.0
+        first, second = (self._levels[name] for name in self.fastest_first[:2])
+        return math.expm1(difference(second, first).half(self._of_each))
+
+    def within(self, factor: float) -> list[str]:
+        """The fastest, and all that are less than ``factor`` times slower, fastest first."""
+        most = min((level.log_mean for level in self._levels.values()), default=0.0) + math.log(factor)
+        return [name for name in self.fastest_first if self._levels[name].log_mean < most]
+
+    def groups(self) -> list[list[str]]:
+        """Tie groups, fastest first: the fastest of those that are left, and all up to the slowest that is not
+        separated from it. So none is called slower than a leader that it may tie with, and ranks are in the order of
+        latencies, although one between them may be separated."""
+        groups, left = [], self.fastest_first
+        while left:
+            ties = max(place for place, name in enumerate(left) if place == 0 or not self.separated(name, left[0]))
+            groups.append(left[: ties + 1])
+            left = left[ties + 1 :]
+        return groups
+
+
+def by_memory(tied: Sequence[str], peak_bytes: Mapping[str, int]) -> list[str]:
+    """A tie group with those first that need less memory; those within 1 % of the least of them keep their order, and
+    those whose memory is not known come last."""
+    left, ordered = [slug for slug in tied if slug in peak_bytes], list[str]()
+    while left:
+        least = min(peak_bytes[slug] for slug in left)
+        ordered += [slug for slug in left if peak_bytes[slug] <= 1.01 * least]
+        left = [slug for slug in left if slug not in ordered]
+    return ordered + [slug for slug in tied if slug not in peak_bytes]
+
+
+def ranks(groups: Sequence[Sequence[str]]) -> dict[str, int]:
+    """Each slug's rank: 1 plus the number of strategies in faster tie groups, so that ties share theirs: 1, 1, 3."""
+    by_slug: dict[str, int] = {}
+    for group in groups:
+        by_slug |= dict.fromkeys(group, len(by_slug) + 1)
+    return by_slug

@@ -20,13 +20,9 @@ from workloads.spec import leaves
 # Its name wherever people read it.
 FLOOR = "theoretical floor (estimate)"
 # How far probes may be off, as their benchmark checks: what is this near to the limit is at it.
-RESOLUTION = 0.15
-# Fresh pages are worth a word where a call takes so many page faults and spends this share of its time in the kernel.
-_MANY_FAULTS, _KERNEL_SHARE = 100, 0.1
+_RESOLUTION = 0.15
 # Arithmetic is counted over so many elements, where one takes no more ops and bytes than these.
 _COUNTED, _COUNTED_OPS, _COUNTED_BYTES = 8, 100, 2**23
-# So many strategies are named in a sentence.
-_MOST_NAMED = 3
 _BELOW = (
     f"faster than the {FLOOR}, which counts the element function as it is written and bytes as fast as the probe could "
     "move them"
@@ -63,35 +59,26 @@ def limit(asked: Work, rates: Rates) -> Limit:
     }
     term = max(roofs, key=lambda name: roofs[name])
     return Limit(
-        seconds=roofs[term],
-        term=term,
-        bytes=moved,
-        read_bytes=asked.read_bytes,
-        written_bytes=asked.written_bytes,
-        bandwidth_bytes_per_s=rates.bytes_per_s,
-        flops=asked.flops,
-        flops_per_s=rates.flops_per_s,
-        dispatch_s=dispatch_s,
-        op_s=rates.op_s,
-        call_s=rates.call_s,
-        largest_output_bytes=asked.largest_output_bytes,
-        unknown=asked.unknown or UNSET,
-    )
+        seconds=roofs[term], term=term, dispatch_s=dispatch_s, op_s=rates.op_s, call_s=rates.call_s,
+        bytes=moved, read_bytes=asked.read_bytes, written_bytes=asked.written_bytes,
+        largest_output_bytes=asked.largest_output_bytes, bandwidth_bytes_per_s=rates.bytes_per_s,
+        flops=asked.flops, flops_per_s=rates.flops_per_s, unknown=asked.unknown or UNSET,
+    )  # fmt: skip
 
 
 def describe(roof: Limit) -> str:
     """The limit and what sets it: 710 µs, memory-bound: 9.38 MiB at 13.8 GB/s."""
+    flops = f"{text.number(roof.flops / 1e6)} MFLOP at {roof.flops_per_s / 1e9:.3g} GFLOP/s"
+    pace = ", ".join(f"{text.number(count / 1e6)} M {name}" for name, count in roof.functions.items())  # of older runs
     by_term = {
         "memory-bound": f"{text.size(roof.bytes)} at {roof.bandwidth_bytes_per_s / 1e9:.3g} GB/s",
-        "compute-bound": f"{text.number(roof.flops / 1e6)} MFLOP at {roof.flops_per_s / 1e9:.3g} GFLOP/s"
-        if not roof.functions
-        else ", ".join(f"{text.number(count / 1e6)} M {name}" for name, count in roof.functions.items()),
+        "compute-bound": pace or flops,
         "dispatch-bound": "one eager op" if roof.dispatch_s == roof.op_s else "one call of a tf.function",
     }
-    reason = f", {roof.term}: {by_term[roof.term]}" if roof.term else ""
+    words = text.seconds(roof.seconds) + (f", {roof.term}: {by_term[roof.term]}" if roof.term else "")
     if isinstance(roof.unknown, list):
-        reason += f" (of bytes alone, since the work of {', '.join(roof.unknown)} is not known)"
-    return text.seconds(roof.seconds) + reason
+        words += f" (of bytes alone, since the work of {', '.join(roof.unknown)} is not known)"
+    return words
 
 
 def tells(run: Run) -> bool:
@@ -99,9 +86,8 @@ def tells(run: Run) -> bool:
     beats it, the model behind it does not hold here."""
     if run.limit is None or run.limit.term == "dispatch-bound":
         return False
-    least_s = run.limit.seconds
     right = (item.latency for item in run.measurements if item.outcome == "ok" and item.twin_of is None)
-    return all(latency.median_s >= least_s for latency in right if latency is not None)
+    return all(latency.median_s >= run.limit.seconds for latency in right if latency is not None)
 
 
 # --- of one strategy -------------------------------------------------------------------------------------------------
@@ -109,23 +95,16 @@ def tells(run: Run) -> bool:
 
 def judge(run: Run) -> Run:
     """The run with each timed measurement's multiple of the limit, or the sentence that stands in its place."""
-    return replace(run, measurements=[_judged(item, run.limit) for item in run.measurements])
-
-
-def _judged(item: Measurement, roof: Limit | None) -> Measurement:
-    why = replace(item.why, times_limit=UNSET, limit_note=UNSET)
-    if roof is not None and roof.seconds > 0 and item.latency is not None:
-        times = item.latency.median_s / roof.seconds
-        is_below = times < 1 - RESOLUTION
-        why = replace(why, limit_note=_BELOW) if is_below else replace(why, times_limit=max(1.0, times))
-    return replace(item, why=why)
-
-
-def multiple(item: Measurement) -> float | None:
-    """A measurement's latency over the limit, at least 1, for probes cannot tell what is a little below from it; None
-    where that is not known, or where `note` says why not."""
-    times = item.why.times_limit
-    return times if isinstance(times, float) else None
+    items = []
+    for item in run.measurements:
+        why = replace(item.why, times_limit=UNSET, limit_note=UNSET)
+        if run.limit is not None and item.latency is not None:
+            times = item.latency.median_s / run.limit.seconds
+            is_below = times < 1 - _RESOLUTION
+            # Probes cannot tell what is a little below from the limit.
+            why = replace(why, limit_note=_BELOW) if is_below else replace(why, times_limit=max(1.0, times))
+        items.append(replace(item, why=why))
+    return replace(run, measurements=items)
 
 
 def shown(times: float | None) -> str:
@@ -133,38 +112,7 @@ def shown(times: float | None) -> str:
     return "≈ 1 ×" if times == 1.0 else text.factor(times)
 
 
-def note(item: Measurement) -> str:
-    """The sentence that stands in place of a multiple below 1."""
-    sentence = item.why.limit_note
-    return sentence if isinstance(sentence, str) else ""
-
-
-# --- fresh pages -----------------------------------------------------------------------------------------------------
-
-
 def page_faults(item: Measurement) -> float | None:
     """Minor page faults of a call, the median of its samples; None where none were counted."""
     counted = [faults for replica in item.replicas for faults in replica.faults or ()]
     return median(counted) if counted else None
-
-
-def fresh_pages(run: Run) -> str:
-    """The sentence that names the strategies whose calls spend a good part of their time on fresh pages, as it was
-    counted, the fastest first; empty where there are none."""
-    timed = [item for item in run.measurements if item.twin_of is None and item.latency is not None]
-    named = [
-        f"{item.strategy} ({faults:,.0f} page faults a call)"
-        for item in sorted(timed, key=lambda item: item.latency.median_s if item.latency else 0.0)
-        if (faults := page_faults(item)) and faults >= _MANY_FAULTS and _share_of_kernel(item) >= _KERNEL_SHARE
-    ]
-    if not named:
-        return ""
-    return (
-        f"Fresh pages from the system are part of these times, and not of the floor: {text.listed(named, _MOST_NAMED)}."
-    )
-
-
-def _share_of_kernel(item: Measurement) -> float:
-    """The share of its samples' time that was spent in the kernel, on any of its threads."""
-    spent = sum(seconds for replica in item.replicas for seconds in replica.kernel_s or ())
-    return spent / sum(seconds for replica in item.replicas for seconds in replica.samples_s)

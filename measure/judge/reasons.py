@@ -1,11 +1,13 @@
-"""The reason for a strategy's speed: what runs in its call, where the time goes, and the gap to the fastest. Pure
-functions of a run and of what its `measure.run.why` has of its strategies.
+"""The reason for a strategy's speed: what runs in its call, where the time goes, the gap to the fastest; and why the
+same ops take longer in another mode. What was counted is said, and nothing else. Pure functions of a run.
 """
 
 import re
+from statistics import median
 
 from measure.judge import limit
 from measure.judge.findings import Findings, Row
+from measure.judge.warnings import counted
 from measure.run import text
 from measure.run.run import Measurement, Run
 from measure.run.why import Explained, explained, shares
@@ -17,6 +19,10 @@ _LOOPS = ("While", "StatelessWhile")
 _MOST = 0.5
 # Memory is worth a word where the peak is so many times the output, and no buffer is as small as a page or two.
 _LARGE_PEAK, _LEAST_BYTES = 1.4, 64 * 1024
+# Of the difference between two latencies, a reason has to explain this share.
+_SHARE = 0.3
+# Cores that differ by less are the same, as far as the system's clocks tell.
+_CORES = 1.2
 
 
 def explainable(run: Run) -> list[Measurement]:
@@ -30,29 +36,31 @@ def progress(run: Run) -> tuple[int, int]:
     return sum(isinstance(item.why, Explained) for item in explainable(run)), len(explainable(run))
 
 
+# --- of one call -----------------------------------------------------------------------------------------------------
+
+
 def predicates(result: Findings) -> dict[str, str]:
     """One sentence for each strategy, by slug, without its subject: the strategy's name stands before it."""
-    return {row.slug: _predicate(row.measurement, _gap(result, row)) for row in result.rows}
+    return {row.slug: _predicate(result, row) for row in result.rows}
 
 
-def _predicate(item: Measurement, gap: str) -> str:
-    if item.outcome not in ("ok", "wrong"):
-        reason = item.error.message if item.error is not None else item.outcome.replace("_", " ")
-        return f"has no steady call to explain: {reason.rstrip('. ')}."
-    wrong = "; it is wrong, as its row says" if item.outcome == "wrong" else ""
-    why = explained(item.why)
+def _predicate(result: Findings, row: Row) -> str:
+    if row.outcome not in ("ok", "wrong"):
+        return f"has no steady call to explain: {(row.sentence or row.status).rstrip('. ')}."
+    wrong = "; it is wrong, as its row says" if row.outcome == "wrong" else ""
+    why = explained(row.measurement.why)
     if why is None:
-        note = item.why.note.rstrip(".")
+        note = row.measurement.why.note.rstrip(".")
         return f"could not be explained: {note}{wrong}." if note else f"has not been explained yet{wrong}."
-    parts = (f"{_ops(why)}: {_time(why)}", *_causes(why), at_peak(item), gap)
+    parts = (f"{_ops(why)}: {_time(why)}", *_causes(why), _peak(row.measurement), _gap(result, row))
     return f"{'; '.join(filter(None, parts))}{wrong}."
 
 
 def _ops(why: Explained) -> str:
     """«runs 1,005 ops, most of their time in `Mul`»; «runs 300 ops and 2 kernels on the GPU»."""
-    counts = [_counted(why.op_count, "op")] if why.op_count else []
+    counts = [counted(why.op_count, "op")] if why.op_count else []
     if why.kernel_count:
-        counts.append(_counted(why.kernel_count, "kernel") + (" on the GPU" if why.in_streams_s else " of XLA's"))
+        counts.append(counted(why.kernel_count, "kernel") + (" on the GPU" if why.in_streams_s else " of XLA's"))
     ran = f"runs {' and '.join(counts)}" if counts else "runs no op of TensorFlow's"
     rows = why.kernels if why.in_streams_s else [*why.ops, *why.kernels]
     longest = max(rows, key=lambda row: row.seconds, default=None)
@@ -71,29 +79,24 @@ def _time(why: Explained) -> str:
 
 def _causes(why: Explained) -> list[str]:
     """The parts of a call that cost more than its ops: fall-backs, retraces, loops, Python within, pipelines."""
-    causes = []
-    if why.fallbacks:
-        ops = ", ".join(f"`{op}`" for op in why.fallbacks)
-        causes.append(f"`tf.vectorized_map` falls back to a while loop for {ops}")
-    if why.traces_per_call >= 1:
-        causes.append(f"every call traces {text.number(why.traces_per_call)} functions anew")
-    elif why.traces_per_call or why.traces_warm:
-        causes.append("some of its calls trace a function anew")
-    if calls := sum(row.count for row in why.ops if row.name in _PYTHON_OPS):
-        causes.append(f"a call leaves TensorFlow for Python {_counted(calls, 'time')}")
-    if any(_DATASET.search(row.name) for row in why.ops):
-        causes.append("it runs a `tf.data` pipeline")
-    if why.graph is not None and why.loops is None and any(row.name in _LOOPS for row in why.graph.by_op):
-        causes.append("it runs a while loop in its graph")
-    if why.of_element:
-        causes.append("XLA compiles the element function by itself")
-    if why.loops is not None:
-        program = f"XLA's program has {_counted(why.fusion_count, 'fusion')}"
-        causes.append(f"{program} and a loop" if why.loops else program)
-    return causes
+    fallbacks = ", ".join(f"`{op}`" for op in why.fallbacks)
+    calls = sum(row.count for row in why.ops if row.name in _PYTHON_OPS)
+    by_op = why.graph.by_op if why.graph is not None and why.loops is None else []
+    fusions = f"XLA's program has {counted(why.fusion_count, 'fusion')}{' and a loop' if why.loops else ''}"
+    causes = {
+        f"`tf.vectorized_map` falls back to a while loop for {fallbacks}": bool(fallbacks),
+        f"every call traces {text.number(why.traces_per_call)} functions anew": why.traces_per_call >= 1,
+        "some of its calls trace a function anew": why.traces_per_call < 1 and (why.traces_per_call or why.traces_warm),
+        f"a call leaves TensorFlow for Python {counted(calls, 'time')}": calls > 0,
+        "it runs a `tf.data` pipeline": any(_DATASET.search(row.name) for row in why.ops),
+        "it runs a while loop in its graph": any(row.name in _LOOPS for row in by_op),
+        "XLA compiles the element function by itself": why.of_element,
+        fusions: why.loops is not None,
+    }
+    return [words for words, is_so in causes.items() if is_so]
 
 
-def at_peak(item: Measurement) -> str:
+def _peak(item: Measurement) -> str:
     """«it peaks at 2.00 × its output, of which `TensorListStack` holds 9.38 MiB», where the memory says so."""
     memory = item.memory
     if memory is None or memory.output_bytes < _LEAST_BYTES or memory.peak_bytes < _LARGE_PEAK * memory.output_bytes:
@@ -113,20 +116,53 @@ def holder(item: Measurement) -> str:
 def _gap(result: Findings, row: Row) -> str:
     """«that takes 2.1 × [2.0, 2.2] as long as `batched.xla`»; of the one to take, how far it is from the limit, where
     that says something."""
-    if result.take is None:
+    if (best := result.take) is None:
         return ""
-    best = result.take.slug
-    if row.slug == best:
+    if row.slug == best.slug:
         is_told = row.of_limit is not None and limit.tells(result.run)
         return f"that is {text.factor(row.of_limit)} the {limit.FLOOR}" if is_told else ""
-    ratio = result.ratio(row.slug, best)
+    ratio = result.ratio(row.slug, best.slug)
     if ratio is None:
         return ""
     if ratio.low <= 1 <= ratio.high:
-        return f"that cannot be told from `{best}`"
-    factor, interval = text.factor_with_interval(ratio.ratio, ratio.low, ratio.high)
-    return f"that takes {factor} {interval} as long as `{best}`"
+        return f"that cannot be told from `{best.slug}`"
+    times = " ".join(text.factor_with_interval(ratio.ratio, ratio.low, ratio.high))
+    return f"that takes {times} as long as `{best.slug}`"
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+# --- of two modes ----------------------------------------------------------------------------------------------------
+
+
+def of_modes(run: Run, faster: Measurement, slower: Measurement) -> str:
+    """The counted reasons why ``slower``, which runs the same ops in another mode, takes longer, in brackets: the fixed
+    cost of a call, page faults, cores used. Empty where none was counted."""
+    ran = [{(row.name, row.count) for row in item.why.ops} for item in (faster, slower)]
+    same_ops = (faster.mapper, faster.options) == (slower.mapper, slower.options) or (ran[0] and ran[0] == ran[1])
+    if not same_ops or not (faster.latency and slower.latency):
+        return ""
+    gap_s = slower.latency.median_s - faster.latency.median_s
+    if gap_s <= 0:
+        return ""
+    fixed_s = _fixed_s(run, slower) - _fixed_s(run, faster)
+    faults, kernel_s = limit.page_faults(slower) or 0.0, _of_call(slower, "kernel_s") - _of_call(faster, "kernel_s")
+    theirs, ours = (_of_call(item, "cpu_s") / item.latency.median_s for item in (slower, faster) if item.latency)
+    causes = {
+        f"a call of a tf.function costs {text.seconds(fixed_s)} more": fixed_s > _SHARE * gap_s,
+        f"{faults:,.0f} page faults a call": kernel_s > _SHARE * gap_s and faults > 1,
+        f"it uses {theirs:.1f} cores where {faster.strategy} uses {ours:.1f}": ours > _CORES * theirs > 0,
+    }
+    words = text.listed([words for words, is_so in causes.items() if is_so])
+    return f" ({words})" if words else ""
+
+
+def _fixed_s(run: Run, item: Measurement) -> float:
+    """Seconds that starting one call takes in the mode of a strategy, by the probes; 0 where they are not known."""
+    if run.limit is None:
+        return 0.0
+    return (run.limit.op_s if item.mode == "eager" else run.limit.call_s) or 0.0
+
+
+def _of_call(item: Measurement, figure: str) -> float:
+    """The median of a figure of a call over all samples, in seconds; 0 where none was counted."""
+    values: list[float] = [value for replica in item.replicas for value in getattr(replica, figure) or ()]
+    return median(values) if values else 0.0

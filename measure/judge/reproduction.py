@@ -1,4 +1,5 @@
-"""Two runs of one request, compared by statistics: was the verdict reproduced? Pure functions of their findings.
+"""Two runs of one request, compared by statistics: was the verdict reproduced? A sweep's is, point by point. Pure
+functions of their findings.
 
 Latencies of different machines, or of one machine on different days, differ as a whole, which says nothing about a
 verdict. So strategies are compared by their latency *relative to one of them*, the leader of the first run: whether
@@ -9,10 +10,10 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from measure.judge import intervals
 from measure.judge.findings import Findings, findings
-from measure.judge.intervals import Ratio
-from measure.judge.ranking import ranks
+from measure.judge.levels import difference, ratio
+from measure.judge.lines import measured, place, readable
+from measure.judge.sweep_findings import comparison
 from measure.run import text
 from measure.run.run import Run
 
@@ -20,28 +21,11 @@ Outcome = Literal["reproduced", "refuted", "undecided", "unknown"]
 
 
 @dataclass(frozen=True)
-class Compared:
-    """A strategy that both runs rank. Ranks count the strategies of both runs only. ``change``: by what its latency,
-    relative to the reference, has changed; None for the reference itself. ``changed``: beyond chance."""
-
-    slug: str
-    rank_before: int
-    rank_now: int
-    change: Ratio | None
-    changed: bool
-
-
-@dataclass(frozen=True)
 class Reproduction:
-    """``sentence``: the answer, plain text. ``strategies`` are in the order of the first run's ranking; ``before`` and
-    ``now`` are those of them that lead in either run."""
+    """``sentence``: the answer, plain text, with names of the first run's strategies."""
 
     outcome: Outcome
     sentence: str
-    reference: str = ""
-    before: tuple[str, ...] = ()
-    now: tuple[str, ...] = ()
-    strategies: tuple[Compared, ...] = ()
 
 
 def compare(first: Run, again: Run, confidence: float | None = None) -> Reproduction:
@@ -54,38 +38,32 @@ def compare(first: Run, again: Run, confidence: float | None = None) -> Reproduc
     for of, name in ((then, "the first run"), (here, "this run")):
         if not of.tells:
             return Reproduction("unknown", f"The verdict cannot be compared: {name} is {of.word} to rank.")
-    before, now = groups_before[0], groups_now[0]
-    reference = before[0]
-    strategies = _compared(then, here, ranks(groups_before), ranks(groups_now), reference, confidence)
-    led, lead = text.listed(before), f"{text.listed(now)} {'leads' if len(now) == 1 else 'lead'}"
-    if lost := [row.slug for row in then.leaders if row.slug not in before]:
-        were = "was" if len(lost) == 1 else "were"
-        outcome: Outcome = "undecided" if set(lost) <= set(here.missing) else "refuted"
-        how = "neither reproduced nor refuted" if outcome == "undecided" else "not reproduced"
-        why = "not timed" if outcome == "undecided" else "not ranked"
-        sentence = f"The verdict was {how}: {text.listed(lost)}, which led, {were} {why} here."
+    before, now, reference = groups_before[0], groups_now[0], groups_before[0][0]
+    led = [row.slug for row in then.leaders]
+    lost = [slug for slug in led if slug not in before]
+    outcome: Outcome = "undecided"
+    lead = f"{text.listed(now)} {'leads' if len(now) == 1 else 'lead'}"
+    because = f"{text.listed(led)} led, {lead} here"
+    if lost:
+        if not set(lost) <= set(here.missing):
+            outcome = "refuted"
+        because += f", and {text.listed(lost)} {'was' if len(lost) == 1 else 'were'} not ranked"
     elif set(before) == set(now):
-        outcome, sentence = "reproduced", f"The verdict was reproduced: {lead} again."
-    elif set(before) & set(now):
-        outcome = "undecided"
-        sentence = f"The verdict was reproduced in part: {led} led, {lead} here."
-    elif {row.slug for row in strategies if row.changed} & set(now):
-        outcome = "refuted"
-        sentence = (
-            f"The verdict was not reproduced: {led} led, {lead} here, and how they stand to each other has changed "
-            "beyond chance."
-        )
-    else:
-        outcome = "undecided"
-        sentence = (
-            f"The verdict was neither reproduced nor refuted: {led} led, {lead} here, but how they stand to each other "
-            "has not changed beyond chance."
-        )
-    if {reference} <= then.levels.keys() & here.levels.keys():
-        pace = intervals.ratio(here.levels[reference], then.levels[reference], first.analysis.confidence)
+        outcome, because = "reproduced", f"{lead} again"
+    elif not set(before) & set(now):
+        sure = first.analysis.confidence if confidence is None else confidence
+        # All decisions together err with at most 1 − confidence (Bonferroni).
+        sure = 1 - (1 - sure) / max(1, sum(map(len, groups_before)) - 1)
+        beyond = any(_has_changed(then, here, slug, reference, sure) for slug in now)
+        outcome = "refuted" if beyond else "undecided"
+        because += f", and how they stand to each other has {'' if beyond else 'not '}changed beyond chance"
+    words = {"reproduced": "reproduced", "refuted": "not reproduced"}.get(outcome, "neither reproduced nor refuted")
+    sentence = f"The verdict was {words}: {because}."
+    if reference in then.levels and reference in here.levels:
+        pace = ratio(here.levels[reference], then.levels[reference], first.analysis.confidence)
         times = " ".join(text.factor_with_interval(pace.ratio, pace.low, pace.high))
         sentence += f" {reference} takes {times} as long as then."
-    return Reproduction(outcome, sentence, reference, tuple(before), tuple(now), tuple(strategies))
+    return Reproduction(outcome, sentence)
 
 
 def _groups(run: Run, other: Run) -> list[list[str]]:
@@ -94,22 +72,47 @@ def _groups(run: Run, other: Run) -> list[list[str]]:
     return [both for group in run.ranking if (both := [slug for slug in group if slug in ranked])]
 
 
-def _compared(
-    then: Findings, here: Findings, before: dict[str, int], now: dict[str, int], reference: str, sure: float | None
-) -> list[Compared]:
-    confidence = then.run.analysis.confidence if sure is None else sure
-    # All decisions together err with at most 1 − confidence (Bonferroni).
-    level = (1 - confidence) / max(1, len(before) - 1)
+def _has_changed(then: Findings, here: Findings, slug: str, reference: str, confidence: float) -> bool:
+    """True if the latency of a strategy, relative to that of the reference, differs between the runs beyond chance."""
+    if any(name not in of.levels for name in (slug, reference) for of in (then, here)):
+        return False
+    before, now = (difference(of.levels[slug], of.levels[reference]) for of in (then, here))
+    change = ratio(now, before, confidence)
     resolution = max((of.run.control.resolution for of in (then, here) if of.run.control is not None), default=0.0)
-    compared = []
-    for slug in before:
-        change = None
-        if slug != reference and {slug, reference} <= then.levels.keys() & here.levels.keys():
-            change = intervals.ratio(
-                intervals.difference(here.levels[slug], here.levels[reference]),
-                intervals.difference(then.levels[slug], then.levels[reference]),
-                confidence,
-            )
-        beyond = change is not None and change.p < level and abs(math.log(change.ratio)) > math.log1p(resolution)
-        compared.append(Compared(slug, before[slug], now[slug], change, beyond))
-    return compared
+    return not change.low <= 1 <= change.high and abs(math.log(change.ratio)) > math.log1p(resolution)
+
+
+# --- of sweeps -------------------------------------------------------------------------------------------------------
+
+
+def continues(run: Run, first: Run) -> bool:
+    """True if a sweep goes on with what its parent measured, instead of repeating it."""
+    before, now = (
+        {tuple(replica.samples_s) for point in of.points for item in point.measurements for replica in item.replicas}
+        for of in (first, run)
+    )
+    return not before - {()} or bool(before & now - {()})
+
+
+def compare_sweeps(first: Run, again: Run) -> Reproduction:
+    """The answer of ``again`` about ``first``: at all their points together it errs with at most 1 − confidence."""
+    now = {place(point): point for point in measured(again)}
+    both = [(point, now[place(point)]) for point in measured(first) if place(point) in now]
+    if not both:
+        return Reproduction("unknown", "The verdict cannot be compared: no point is ranked in both sweeps.")
+    # Bonferroni: each point's answer is stricter, the more there are.
+    confidence = 1 - (1 - first.analysis.confidence) / len(both)
+    places: dict[Outcome, list[str]] = {"reproduced": [], "refuted": [], "undecided": [], "unknown": []}
+    for before, after in both:
+        answer = compare(comparison(first, before), comparison(again, after), confidence)
+        places[answer.outcome].append(readable(before.at))
+    reproduced, how = len(places["reproduced"]), "neither reproduced nor refuted"
+    outcome: Outcome = "undecided"
+    if reproduced == len(both):
+        outcome, how = "reproduced", "reproduced"
+    elif places["refuted"]:
+        outcome, how = "refuted", "not reproduced"
+    sentence = f"The verdict was {how}: at {reproduced} of {len(both)} points the same strategies lead"
+    for others, words in ((places["refuted"], "beyond chance"), (places["undecided"], "within chance")):
+        sentence += f"; others do, {words}, at {', '.join(others)}" if others else ""
+    return Reproduction(outcome, f"{sentence}.")

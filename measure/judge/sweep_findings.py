@@ -1,11 +1,13 @@
 """All that is said of a sweep, made once: its lines with their levels, who leads at each point, where one overtakes
-another, how latencies grow.
+another, how latencies grow, and the sentence that answers.
 
-The verdict, tables, charts, tooltips and exports read it, so that no two of them can differ. Pure functions of a run.
+Sentences, tables, charts, tooltips and exports read it, so that no two of them can differ. What is said of one point is
+said of it as a comparison: a point that is too noisy to rank has no leaders. Pure functions of a run.
 """
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,17 +16,19 @@ from itertools import combinations, pairwise
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from measure.judge import crossovers, scaling
-from measure.judge.intervals import Level
-from measure.judge.levels import levels_of, shown_levels, spread_of
-from measure.judge.lines import Line, asked_for, line_of, lines, measured, place
-from measure.judge.ranking import Order, ranks
-from measure.judge.scaling import Growth
+from measure.judge import analysis, lines
+from measure.judge import findings as comparisons
+from measure.judge import verdict as comparison_verdict
+from measure.judge.levels import Level, Levels, Order, Spread, levels_of, ranks, spread_of
+from measure.judge.lines import Line, line_of, measured, place
 from measure.run import text
-from measure.run.run import Analysis, Crossover, Fit, Point, Run
+from measure.run.run import Analysis, Crossover, Fit, Measurement, Point, Run, Status
 
-# Of the values at which a line is faster so many are named.
-_MOST_NAMED = 6
+# The fields that a point shares with a comparison.
+_BODY = ("limit", "control", "warnings", "measurements", "ranking", "verdict")
+# Of the values at which a line is faster, of those who tie, and of changes along a line or leaders of a map so many are
+# named.
+_MOST_NAMED, _MOST_TIED, _MOST_PARTS = 6, 3, 4
 
 
 @dataclass(frozen=True)
@@ -39,11 +43,11 @@ class Stretch:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepFindings:
-    """The findings of a sweep, finished or not.
+    """The findings of a sweep, finished or not. The points of its ``run`` are those of its grid.
 
     ``levels``: line → value of the axis → the level of its latency there, where its values are right; one that is flat
     has its level at all values. ``orders``: value → the order of these. Both are empty of a map. ``groups``: place →
-    tie groups of lines, fastest first, of each point that was ranked.
+    tie groups of lines, fastest first, of each point of which an order is said.
     """
 
     run: Run
@@ -53,9 +57,18 @@ class SweepFindings:
     groups: Mapping[tuple[int, ...], list[list[str]]]
 
     def leaders(self, point: Point) -> list[str]:
-        """The lines that are fastest at a point of the grid, or tie for it; none where nothing is ranked."""
-        groups = self.groups.get(place(point), [])
-        return groups[0] if groups and asked_for(self.run, point) else []
+        """The lines that are fastest at a point, or tie for it; none where nothing is ranked."""
+        return next(iter(self.groups.get(place(point), [])), [])
+
+    def missing(self, point: Point) -> list[str]:
+        """The lines that were not timed at a point that is ranked, and may be faster there."""
+        untimed = [item for item in point.measurements if item.latency is None and item.twin_of is None]
+        return [line_of(item.strategy, self.run.axes) for item in untimed if comparisons.may_lead(item)]
+
+    @cached_property
+    def ranked(self) -> list[Point]:
+        """The points that were measured and have leaders."""
+        return [point for point in measured(self.run) if self.leaders(point)]
 
     def pair(self, one: str, other: str) -> list[Crossover]:
         """Where one line overtakes another, whether they lead or not; where they never do, one that says why. At each
@@ -71,25 +84,28 @@ class SweepFindings:
         for low, high in pairwise(faster):
             if (a := faster[low]) != (b := faster[high]):
                 between = [value for value in values if low <= value <= high]
-                at, least, most = crossovers.crossing(
+                at, least, most = lines.crossing(
                     self.levels[a], self.levels[b], between, axis.scale, self.run.analysis.confidence
                 )
                 made.append(Crossover(a=a, b=b, axis=axis.name, value=at, low=least, high=most))
-        return made or [self._apart(one, other, faster, values)]
-
-    def _apart(self, one: str, other: str, faster: Mapping[int, str], values: Sequence[int]) -> Crossover:
+        if made:
+            return made
         a = next(iter(faster.values()), one)
         b = other if a == one else one
-        reason = "they tie wherever both were timed" if values else "they were never timed at the same place"
+        reason = (
+            "they cannot be told apart wherever both were timed"
+            if values
+            else "they were never timed at the same place"
+        )
         if faster:
             logs = sorted(self.levels[b][value].log_mean - self.levels[a][value].log_mean for value in faster)
-            ends = dict.fromkeys(text.times(math.exp(end)) for end in (logs[0], logs[-1]))
+            factors = " to ".join(dict.fromkeys(text.times(math.exp(end)) for end in (logs[0], logs[-1])))
             where, rest = "wherever both were timed", ""
             if len(faster) < len(values):
-                named = text.listed([f"{value:,}" for value in faster], _MOST_NAMED)
-                where, rest = f"at {self.run.axes[0].name} {named}", ", and elsewhere they tie"
-            reason = f"{a} is faster {where}, {' to '.join(ends)} ×{rest}"
-        return Crossover(a=a, b=b, axis=self.run.axes[0].name, none=reason)
+                where = f"at {axis.name} {text.listed([f'{value:,}' for value in faster], _MOST_NAMED)}"
+                rest = ", and elsewhere they cannot be told apart"
+            reason = f"{a} is faster {where}, {factors} ×{rest}"
+        return [Crossover(a=a, b=b, axis=axis.name, none=reason)]
 
     @cached_property
     def crossovers(self) -> list[Crossover]:
@@ -99,17 +115,20 @@ class SweepFindings:
         return [crossing for pair in pairs for crossing in self.pair(*pair)]
 
     @cached_property
-    def fits(self) -> list[tuple[Fit, Growth | None]]:
-        """The costs of each line that is nearly straight, with the exponent of its growth."""
-        confidence = self.run.analysis.confidence
-        straight = [fit for fit in self.run.fits if not fit.note]
-        return [(fit, scaling.growth(self.levels.get(fit.strategy, {}), confidence)) for fit in straight]
+    def fits(self) -> list[tuple[Fit, str]]:
+        """The costs of each line that is nearly straight, with its growth in words."""
+        made = []
+        for fit in self.run.fits:
+            if not fit.note:
+                grows = lines.growth(self.levels.get(fit.strategy, {}), self.run.analysis.confidence)
+                made.append((fit, lines.power(fit.axis, *grows) if grows else ""))
+        return made
 
     @cached_property
     def stretches(self) -> list[Stretch]:
         """The points of one axis that were ranked, by who leads at all of a stretch."""
         made = list[Stretch]()
-        for point in measured(self.run):
+        for point in self.ranked:
             leading = self.leaders(point)
             if made and (common := [name for name in made[-1].names if name in leading]):
                 made[-1] = Stretch(common, [*made[-1].points, point])
@@ -122,44 +141,214 @@ class SweepFindings:
             made[number] = Stretch(one.names, one.points, max(within, key=lambda turn: turn.value or 0.0, default=None))
         return made
 
+    @cached_property
+    def of_option(self) -> comparisons.Findings:
+        """Of an option, the comparison that all values of all strategies make, as they are of one case; some point is
+        ranked."""
+        run, axis = self.run, self.run.axes[0].name
+        items, levels = list[Measurement](), {}
+        for line in self.lines:
+            for value, _, item in line.points:
+                name = line.slug if line.flat else f"{line.slug} with {axis} {value:,}"
+                items.append(replace(item, strategy=name))
+                if value in self.levels.get(line.slug, {}):
+                    levels[name] = self.levels[line.slug][value]
+        body = replace(
+            comparison(run, self.ranked[0]), measurements=items, ranking=Order(levels, run.analysis).groups()
+        )
+        made = Levels(levels, {}, Spread(*(run.analysis.spread or (0.0, 0.0))), 0.0)
+        return comparisons.findings(body, levels=made)
+
 
 def findings(run: Run) -> SweepFindings:
     """The findings of a sweep whose points were analysed."""
-    drawn = lines(run.points, run.axes)
-    levels = _levels(run, drawn) if len(run.axes) == 1 else {}
-    by_value = dict[int, dict[str, Level]]()
-    for line, along in levels.items():
-        for value, level in along.items():
-            by_value.setdefault(value, {})[line] = level
-    orders = {value: Order(here, run.analysis) for value, here in by_value.items()}
+    # Earlier versions measured two strategies at points between those of the grid, and inferred who wins at some that
+    # they did not measure.
+    points = [
+        point if point.measurements else replace(point, ranking=[])
+        for point in run.points
+        if all(point.at[axis.name] in axis.values for axis in run.axes)
+    ]
+    run = replace(run, points=points)
+    axis, drawn = run.axes[0], lines.lines(run.points, run.axes)
+    # Of a map, only those of ties: who leads alone is told.
+    of_points = {
+        place(point): comparisons.findings(comparison(run, point))
+        for point in points
+        if len(run.axes) == 1 or any(len(group) > 1 for group in point.ranking[:1])
+    }
+    levels = dict[str, Mapping[int, Level]]()
+    for line in drawn if len(run.axes) == 1 else ():
+        timed = {
+            value: here[item.strategy]
+            for value, point, item in line.points
+            if item.outcome == "ok" and item.strategy in (here := of_points[place(point)].levels)
+        }
+        if timed:
+            levels[line.slug] = dict.fromkeys(axis.values, *timed.values()) if line.flat else timed
+    values = sorted({value for along in levels.values() for value in along})
+    orders = {
+        value: Order({line: along[value] for line, along in levels.items() if value in along}, run.analysis)
+        for value in values
+    }
     groups = {}
     for point in run.points:
-        if point.ranking and run.axes[0].kind == "option":  # with the lines that are flat
-            groups[place(point)] = orders[place(point)[0]].groups() if place(point)[0] in orders else []
-        elif point.ranking:
-            groups[place(point)] = [[line_of(slug, run.axes) for slug in group] for group in point.ranking]
+        at = place(point)
+        if at in of_points and not of_points[at].tells:
+            continue
+        if axis.kind == "option" and at[0] in orders:
+            groups[at] = orders[at[0]].groups()  # with the lines that are flat
+        else:
+            groups[at] = [[line_of(slug, run.axes) for slug in group] for group in point.ranking]
     return SweepFindings(run=run, lines=drawn, levels=levels, orders=orders, groups=groups)
 
 
-def with_spread(analysis: Analysis, points: Sequence[Point]) -> Analysis:
-    """The analysis of a sweep with the spread between processes of one strategy at one point, over all points, as one
-    by itself may have a single process of each; without any where no strategy has two at one."""
-    alone = (levels_of(point.measurements).logs.values() for point in points)
-    spread = spread_of(itertools.chain.from_iterable(alone))
-    return replace(analysis, spread=(spread.deviation, spread.degrees) if spread.degrees else UNSET)
+# --- a point as a comparison -----------------------------------------------------------------------------------------
 
 
-def _levels(run: Run, drawn: Sequence[Line]) -> dict[str, dict[int, Level]]:
-    now = run.analysis if run.analysis.spread else with_spread(run.analysis, run.points)
-    pooled = replace(run, analysis=now)
-    at = {id(point): shown_levels(replace(pooled, measurements=point.measurements)) for point in run.points}
-    made = {}
-    for line in drawn:
-        timed = {
-            value: at[id(point)][item.strategy]
-            for value, point, item in line.points
-            if item.outcome == "ok" and item.strategy in at[id(point)]
-        }
-        if timed:
-            made[line.slug] = dict.fromkeys(run.axes[0].values, *timed.values()) if line.flat else timed
-    return made
+def comparison(run: Run, point: Point) -> Run:
+    """One point as the run of a comparison."""
+    sizes = {axis.name: point.at[axis.name] for axis in run.axes if axis.kind == "size"}
+    slugs = [item.strategy for item in point.measurements if item.twin_of is None]
+    ends: Mapping[str, Status] = {"complete": "complete", "budget": "budget", "cancelled": "cancelled"}
+    return replace(
+        run, kind="compare", status=ends.get(point.status, "interrupted"), stop_reason=point.reason,
+        request=replace(run.request, size={**run.request.size, **sizes}, strategies=slugs),
+        axes=[], points=[], crossovers=[], fits=[], **{name: getattr(point, name) for name in _BODY},
+    )  # fmt: skip
+
+
+def settled(point: Point, body: Run) -> Point:
+    """The point with the results of a comparison's run. That there is no control is the plan."""
+    body = of_comparison(body)
+    body = replace(body, warnings=[warning for warning in body.warnings if warning.code != "no_control"])
+    return replace(point, **{name: getattr(body, name) for name in _BODY})
+
+
+def of_comparison(body: Run) -> Run:
+    """A point's run without what is not stored of it: where the memory of a call went, over time, would be most of the
+    file, and a few samples are the plan."""
+    measurements = [
+        replace(
+            item,
+            memory=replace(item.memory, timeline=None) if item.memory else None,
+            warnings=[warning for warning in item.warnings if warning.code != "few_rounds"],
+        )
+        for item in body.measurements
+    ]
+    return replace(body, measurements=measurements)
+
+
+# --- from samples to findings ----------------------------------------------------------------------------------------
+
+
+def analyse(run: Run) -> Run:
+    """The sweep with intervals, ranks, crossovers, fits and verdict computed anew from its points. One spread between
+    processes is that of all points: by itself, one with a single process of each says nothing of how far they
+    differ."""
+    logs = itertools.chain.from_iterable(levels_of(point.measurements).logs.values() for point in run.points)
+    spread = spread_of(logs)
+    now = replace(
+        run.analysis, version=Analysis().version, method=Analysis().method,
+        spread=(spread.deviation, spread.degrees) if spread.degrees else UNSET,
+    )  # fmt: skip
+    run = replace(run, analysis=now)
+    run = replace(run, points=[_pooled(run, point) if point.measurements else point for point in run.points])
+    sweep = findings(run)
+    fits = lines.fits(run.axes[0], sweep.levels, now.confidence)
+    return replace(run, crossovers=sweep.crossovers, fits=fits, verdict=verdict(sweep))
+
+
+def _pooled(run: Run, point: Point) -> Point:
+    """A point with the intervals, ranks and verdict that the spread of all points gives; its warnings stay."""
+    body = analysis.analyse(comparison(run, point))
+    measurements = [
+        replace(now, warnings=before.warnings)
+        for now, before in zip(body.measurements, point.measurements, strict=True)
+    ]
+    return replace(point, measurements=measurements, ranking=body.ranking, verdict=body.verdict)
+
+
+def close(run: Run, status: Status, reason: str, finished: str) -> Run:
+    """The sweep at its end: points that are open are settled with what there is of them, and all is analysed."""
+    how = status if status in ("cancelled", "budget") else "interrupted"
+    points = []
+    for point in run.points:
+        if point.status in ("waiting", "running"):
+            point = replace(point, status=how, reason=reason)
+            if point.measurements:
+                point = settled(point, analysis.close(comparison(run, point), how, reason, finished))
+        points.append(point)
+    return analyse(replace(run, points=points, status=status, stop_reason=reason, finished=finished))
+
+
+# --- the sentence that answers ---------------------------------------------------------------------------------------
+
+
+def verdict(sweep: SweepFindings, *pair: str) -> str:
+    """The answer to what a sweep asks: where one of two strategies overtakes the other, of a ``pair`` that somebody
+    picked or of the only two along a size; else who is fastest where, or with which value of an option."""
+    axis, points = sweep.run.axes[0], sweep.ranked
+    noisy = len(measured(sweep.run)) - len(points)
+    if not points and noisy:
+        return "Too noisy to rank at every point that was measured. Measure again."
+    if not points:
+        left_out = [point.reason for point in sweep.run.points if point.status == "skipped"]
+        reason = left_out[:1] if len(left_out) == len(sweep.run.points) else []
+        return " ".join(["Nothing was ranked at any point.", *reason])
+    if not pair and len(sweep.levels) == 2 and axis.kind == "size":
+        one, other = sweep.levels
+        pair = (one, other) if sweep.levels[one].keys() & sweep.levels[other].keys() else ()
+    if len(sweep.run.axes) == 2:
+        words = _of_map(sweep)
+    elif pair:
+        words = f"{'; '.join(map(lines.sentence, sweep.pair(*pair)))}."
+    elif axis.kind == "option":
+        return comparison_verdict.verdict(sweep.of_option)
+    else:
+        words = _of_line(sweep)
+    if noisy:
+        words += f" {noisy} of {len(points) + noisy} points {'is' if noisy == 1 else 'are'} too noisy to rank."
+    unsure = 0 if pair else sum(bool(sweep.missing(point)) for point in points)
+    if unsure:
+        words += f" Not sure at {unsure} of {len(points)} points: a strategy that was not timed may be faster there."
+    last = measured(sweep.run)[-1].at[axis.name]
+    if len(sweep.run.axes) == 1 and last < axis.values[-1]:
+        words += f" Beyond {last:,} nothing is ranked."
+    return words
+
+
+def _of_map(sweep: SweepFindings) -> str:
+    """«Fastest: vectorized_map.graph at 6 of 9 cells and loop.eager at 3.» Who ties is counted as well, and it is said
+    that some do."""
+    cells = [sweep.leaders(point) for point in sweep.ranked]
+    (first, most), *others = Counter(name for names in cells for name in names).most_common()
+    parts = [f"{first} at {most} of {len(cells)} cells", *(f"{name} at {count}" for name, count in others)]
+    return f"{_head(max(map(len, cells)) > 1)}: {text.listed(parts, _MOST_PARTS)}."
+
+
+def _of_line(sweep: SweepFindings) -> str:
+    """«Fastest: loop.eager below batch 3, vectorized_map.graph from 3 [3, 4].» Nobody of a tie is crowned."""
+    axis, (first, *_) = sweep.run.axes[0].name, sweep.stretches
+    ties = any({*sweep.leaders(point)} - {*part.names} for part in sweep.stretches for point in part.points)
+    if len(sweep.stretches) == 1:
+        verb = "tie for the lead" if len(first.names) > 1 else "is fastest, or ties for it," if ties else "is fastest"
+        return f"{text.listed(first.names, _MOST_TIED)} {verb} at every point that was ranked."
+    end = f"up to {axis} {first.points[-1].at[axis]:,}"
+    if first.crossing:
+        end = f"below {axis} {lines.first_beyond(first.crossing.value or 0.0):,}"
+    parts = [f"{_names(first)} {end}"]
+    for part, after in pairwise(sweep.stretches):
+        start = lines.crossed_at(part.crossing) if part.crossing else f"{after.points[0].at[axis]:,}"
+        parts.append(f"{_names(after)} from {start}")
+    if len(parts) > _MOST_PARTS:
+        parts[_MOST_PARTS:] = [f"and {len(parts) - _MOST_PARTS} more changes"]
+    return f"{_head(ties)}: {', '.join(parts)}."
+
+
+def _names(part: Stretch) -> str:
+    return part.names[0] if len(part.names) == 1 else f"{text.listed(part.names, _MOST_TIED)} tied"
+
+
+def _head(ties: bool) -> str:
+    return "Fastest, alone or tied" if ties else "Fastest"

@@ -9,15 +9,15 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from measure.claims import table as claims
-from measure.judge import answer, payoff, reasons, sweep_analysis
+from measure.judge import answer, reasons, sweep_findings
 from measure.judge.findings import findings
-from measure.judge.sweep_findings import findings as sweep_findings
 from measure.judge.verdict import verdict
 from measure.machine import environment
-from measure.output import columns, sweep_table, table
+from measure.output import sweep_table, table
 from measure.run import text, why
 from measure.run.encoding import encode
 from measure.run.markdown import code, grid, plain
@@ -35,9 +35,9 @@ def table_csv(run: Run) -> Iterator[str]:
     """One line for each strategy, of a sweep at each point; seconds and bytes. Of claims, one for each."""
     if run.kind == "claims":
         return _csv(claims.COLUMNS, claims.rows(run))
-    shown = columns.of("csv")
+    shown = table.columns("csv")
     rows = ((at, row) for at, body in _bodies(run) for row in findings(body).rows)
-    lines = [(*at, *(column.value(row) for column in shown)) for at, row in rows]
+    lines = [(*at, *(column.of(row) for column in shown)) for at, row in rows]
     for point in run.points:
         if not point.measurements:
             # Who wins there, where that is inferred; and why it was not measured.
@@ -52,7 +52,7 @@ def _bodies(run: Run) -> list[tuple[tuple[int, ...], Run]]:
     if run.kind == "compare":
         return [((), run)]
     return [
-        (tuple(point.at[axis.name] for axis in run.axes), sweep_analysis.comparison(run, point)) for point in run.points
+        (tuple(point.at[axis.name] for axis in run.axes), sweep_findings.comparison(run, point)) for point in run.points
     ]
 
 
@@ -75,27 +75,30 @@ def _samples(run: Run) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...]]]:
     for at, body in _bodies(run):
         for item in body.measurements:
             for replica in item.replicas:
-                of, calls = (item.strategy, item.twin_of, replica.id), replica.calls_per_sample
                 for sample in zip(replica.rounds, replica.at_s, replica.samples_s, strict=False):
-                    yield at, (*of, *sample, calls)
+                    yield at, (item.strategy, item.twin_of, replica.id, *sample, replica.calls_per_sample)
 
 
 def markdown(run: Run, link: str | None = None) -> str:
     """Verdict, table, environment in a fold, and the link, as GitHub and GitLab show them."""
     facts = [tuple(map(plain, fact)) for fact in environment.describe(run.environment)]
-    parts = [
-        *(claims.markdown(run) if run.kind == "claims" else _measured(run)),
-        f"<details>\n<summary>Environment</summary>\n\n{grid(('fact', 'value'), facts)}\n\n</details>",
+    parts = claims.markdown(run) if run.kind == "claims" else _measured(run)
+    parts += [
+        _fold("Environment", grid(("fact", "value"), facts)),
         f"Run {run.id}, measured with Mapbench" + (f": <{link}>" if link else "."),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _fold(summary: str, body: str) -> str:
+    return f"<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>"
 
 
 def _measured(run: Run) -> list[str]:
     """The paragraphs on a comparison or a sweep."""
     about = (answer.heading(run), environment.machine(run.environment), run.created[:10])
     result = findings(run) if run.kind == "compare" else None
-    words = verdict(result) if result else sweep_analysis.verdict(sweep_findings(run))
+    words = verdict(result) if result else sweep_findings.verdict(sweep_findings.findings(run))
     parts = [f"**{plain(words)}**", ", ".join(map(plain, filter(None, about)))]
     if result is None:
         parts += _sweep(run)
@@ -104,36 +107,33 @@ def _measured(run: Run) -> list[str]:
         name = head.index("strategy")
         cells = [[(code if place == name else plain)(cell) for place, cell in enumerate(line)] for line in body]
         # One paragraph each: a list would make a bullet of a sentence.
-        sentences = (*table.limits(run), payoff.sentence(payoff.stretches_of(result)))
-        parts += [grid(head, cells), *map(plain, filter(None, sentences))]
-    if run.control is not None and sum(map(len, run.ranking)) > 1:
-        parts.append(table.resolution(run.control))
+        parts += [grid(head, cells), *map(plain, table.sentences(result))]
     if run.status != "complete":
         parts.append(f"The run is not complete ({run.status}): {plain(run.stop_reason) or 'no reason is known'}.")
     # A list right after another one would be one with it.
     for title, notes in ((table.function_head(run), table.function_notes(run)), ("Good to know:", table.notes(run))):
         if notes:
             parts += [plain(title), "\n".join(f"- {plain(note)}" for note in notes)]
-    explained = {item.strategy for item in run.measurements if why.explained(item.why) is not None}
-    if result is not None and explained:
-        reason = {slug: words for slug, words in reasons.predicates(result).items() if slug in explained}
-        lines = "\n".join(f"- {code(slug)} {plain(words)}" for slug, words in reason.items())
-        parts.append(f"<details>\n<summary>Why</summary>\n\n{lines}\n\n</details>")
+    explained = [row.slug for row in result.rows if why.explained(row.measurement.why)] if result else []
+    if result and explained:
+        words_of = reasons.predicates(result)
+        parts.append(_fold("Why", "\n".join(f"- {code(slug)} {plain(words_of[slug])}" for slug in explained)))
     return parts
 
 
 def _sweep(run: Run) -> list[str]:
     """A sweep's latencies, a line for each point; crossovers and fits."""
-    result = sweep_findings(run)
+    result = sweep_findings.findings(run)
     strategies = sweep_table.strategies(result)
     head = [*(plain(axis.name) for axis in run.axes), *map(code, strategies), "leads"]
     body = [
         [
             *(f"{point.at[axis.name]:,}" for axis in run.axes),
             *(plain(sweep_table.cell(result, point, slug).removesuffix(sweep_table.LEADS)) for slug in strategies),
-            ", ".join(map(code, result.leaders(point))) or plain(point.status),
+            ", ".join(map(code, result.leaders(point)))
+            or ("too noisy to rank" if point.ranking else plain(point.status).replace("complete", "none")),
         ]
-        for point in run.points
+        for point in result.run.points
     ]
     notes = [*sweep_table.crossings(result), *sweep_table.fits(result), *sweep_table.left_out(run)]
     return [grid(head, body), "\n".join(f"- {plain(note)}" for note in notes)]
@@ -158,17 +158,10 @@ def figures(run: Run, forms: Sequence[str], folder: Path, name: str) -> list[Pat
     return [folder / Path(line).name for line in done.stdout.decode().splitlines()]
 
 
-class _Echo:
-    """A file that hands back what is written, which a writer's `writerow` then returns."""
-
-    def write(self, line: str) -> str:
-        return line
-
-
 def _csv(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> Iterator[str]:
-    writer: Any = csv.writer(_Echo(), lineterminator="\n")
-    for line in itertools.chain([head], lines):
-        yield writer.writerow([_cell(value) for value in line])
+    # What the file's `write` returns, `writerow` returns: the line.
+    writer: Any = csv.writer(SimpleNamespace(write=str), lineterminator="\n")
+    return (writer.writerow([_cell(value) for value in line]) for line in itertools.chain([head], lines))
 
 
 def _cell(value: Any) -> Any:

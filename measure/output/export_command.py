@@ -3,7 +3,7 @@
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from measure.output import export
@@ -17,12 +17,12 @@ from measure.store.store import Store
 
 _STDOUT = "-"
 _UNSAFE = re.compile(r"[^\w.]+", re.ASCII)
-# Option → the ending of its file, and its help. Of these one can go to stdout.
-_TEXTS = {
-    "json": (".json", "the run file"),
-    "csv": (".csv", "the table, one line for each strategy"),
-    "samples": (".samples.csv", "every raw sample, as CSV"),
-    "markdown": (".md", "a summary for a pull request"),
+# Option → the ending of its file, its help, and its parts, of a run and a link. Of these one can go to stdout.
+_TEXTS: dict[str, tuple[str, str, Callable[[Run, str | None], Iterable[str]]]] = {
+    "json": (".json", "the run file", lambda run, link: [f"{encode(run).decode()}\n"]),
+    "csv": (".csv", "the table, one line for each strategy", lambda run, link: export.table_csv(run)),
+    "samples": (".samples.csv", "every raw sample, as CSV", lambda run, link: export.samples_csv(run)),
+    "markdown": (".md", "a summary for a pull request", lambda run, link: [export.markdown(run, link)]),
 }
 _PICTURES = {"svg": "each chart as SVG", "png": "each chart as PNG"}
 # Option → the file that an explanation has left of each strategy, which is in the store and not in a run's file.
@@ -31,13 +31,13 @@ _LEFT = {
     "hlo": (why.HLO, "XLA's program of each strategy that was explained"),
     "trace": (why.TRACE, "the trace of a call of each, for ui.perfetto.dev"),
 }
+_HELP = {name: of[1] for name, of in _TEXTS.items()} | _PICTURES | {name: of[1] for name, of in _LEFT.items()}
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", help="a run file, or the id of a run that is kept")
-    helps = {name: text for name, (_, text) in _TEXTS.items()} | _PICTURES
-    for name, text in (helps | {name: text for name, (_, text) in _LEFT.items()}).items():
-        parser.add_argument(f"--{name}", action="store_true", help=text)
+    for name, about in _HELP.items():
+        parser.add_argument(f"--{name}", action="store_true", help=about)
     parser.add_argument("--link", metavar="URL", help="where the run can be opened, for the summary")
     parser.add_argument(
         "--into", default=".", metavar="FOLDER", help="where the files go (the current folder); '-' for stdout"
@@ -46,29 +46,25 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write what is asked for, and say on stdout which files there are. Raises RequestError with one sentence."""
-    texts, pictures, explained = (
-        [name for name in of if getattr(arguments, name)] for of in (_TEXTS, _PICTURES, _LEFT)
-    )
-    if not texts and not pictures and not explained:
-        options = ", ".join(f"--{name}" for name in (*_TEXTS, *_PICTURES, *_LEFT))
+    texts, pictures, left = ([name for name in of if getattr(arguments, name)] for of in (_TEXTS, _PICTURES, _LEFT))
+    if not texts and not pictures and not left:
+        options = ", ".join(f"--{name}" for name in _HELP)
         raise RequestError(f"nothing is chosen to be written: name at least one of {options}")
-    if arguments.into == _STDOUT and (pictures or explained or len(texts) > 1):
+    if arguments.into == _STDOUT and (pictures or left or len(texts) > 1):
         raise RequestError("--into - writes one of --json, --csv, --samples and --markdown, and only one")
     exported = _read(arguments.run)
     if pictures and exported.kind == "claims":
         raise RequestError("a run of claims has no charts: --markdown and --csv write its verdicts")
+    written = {
+        _TEXTS[option][0]: (part.encode() for part in _TEXTS[option][2](exported, arguments.link)) for option in texts
+    }
     if arguments.into == _STDOUT:
-        sys.stdout.buffer.writelines(part.encode() for part in _parts(exported, texts[0], arguments.link))
+        sys.stdout.buffer.writelines(written.popitem()[1])
         return 0
     folder, name = Path(arguments.into), Path(arguments.run).stem
-    files: dict[str, Iterable[bytes]] = {
-        f"{name}{_TEXTS[option][0]}": (part.encode() for part in _parts(exported, option, arguments.link))
-        for option in texts
-    }
-    for option in explained:
-        for slug, content in _artifacts(exported, _LEFT[option][0]).items():
-            # On every system, as ``map_fn.graph-parallel_iterations-1``.
-            files[f"{name}.{_UNSAFE.sub('-', slug)}.{_LEFT[option][0]}"] = [content]
+    files: dict[str, Iterable[bytes]] = {f"{name}{ending}": parts for ending, parts in written.items()}
+    for option in left:
+        files |= {f"{name}.{end}": [content] for end, content in _artifacts(exported, _LEFT[option][0]).items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file_name, parts in files.items():
@@ -93,20 +89,13 @@ def kept(run_id: str) -> Run:
     return stored
 
 
-def _parts(exported: Run, option: str, link: str | None) -> Iterator[str]:
-    if option == "json":
-        yield f"{encode(exported).decode()}\n"
-    elif option == "markdown":
-        yield export.markdown(exported, link)
-    else:
-        yield from export.table_csv(exported) if option == "csv" else export.samples_csv(exported)
-
-
 def _artifacts(exported: Run, name: str) -> dict[str, bytes]:
-    """The files of a name that explanations have left, by strategy. Raises RequestError where there is none."""
-    store = Store()
-    by_slug = {item.strategy: store.artifact(exported.id, item.strategy, name) for item in exported.measurements}
-    contents = {slug: content for slug, content in by_slug.items() if content is not None}
+    """The files of a name that explanations have left, by the strategy's slug as a name on every system
+    (``map_fn.graph-parallel_iterations-1``). Raises RequestError where there is none."""
+    store, contents = Store(), dict[str, bytes]()
+    for item in exported.measurements:
+        if (content := store.artifact(exported.id, item.strategy, name)) is not None:
+            contents[f"{_UNSAFE.sub('-', item.strategy)}.{name}"] = content
     if not contents:
         raise RequestError(
             f"no {name} of run {exported.id} is kept here: 'compare --why' and the tab «Why» leave them in the store "

@@ -137,7 +137,6 @@ class Dialogues:
         return (yield from attempt())
 
     def ask(self, spec: Spec, wanted: type[S], patience_s: float = math.inf) -> S:
-        """The answer of a new subject, as `hold_one`."""
         return self.hold_one(lambda: self.until(self.start(spec), wanted, lambda: patience_s))
 
     def hold_one(self, attempt: Callable[[], Part[T]]) -> T:

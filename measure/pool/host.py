@@ -107,7 +107,6 @@ class Host:
                     self._say(event="exit", pid=pid, status=os.waitstatus_to_exitcode(status))
 
     def _end(self) -> None:
-        """End the host with all its descendants."""
         _end_children()
         os._exit(0)
 

@@ -140,7 +140,6 @@ class Launcher:
             kill_group(self._subjects[subject].pid)
 
     def close(self) -> None:
-        """End the host and all subjects."""
         if self._host is not None:
             self._lose()
         self._start_at_s = math.inf
@@ -166,7 +165,6 @@ class Launcher:
                 key.data()
 
     def _watch(self, child: _Child) -> None:
-        """From now on take in what a process says and prints."""
         for file in (child.channel, child.output):
             os.set_blocking(file.fileno(), False)
             self._selector.register(file, selectors.EVENT_READ, partial(self._read, child, file))
@@ -233,7 +231,6 @@ class Launcher:
         return number
 
     def _take_answer(self, event: Event) -> None:
-        """Take a message of the host."""
         message, subject = msgspec.json.decode(event.fields), self._asked
         if message["event"] == "ready":
             self._state = replace(self._state, message="finding devices")
@@ -275,7 +272,6 @@ class Launcher:
         self._state = replace(self._state, state=state, message=message, **more)
 
     def _begin(self) -> None:
-        """Start a host."""
         code, arguments = "from measure.pool.host import main; main()", (str(os.getpid()), self.start_method)
         try:
             channel, output, stdin, printed = _files()

@@ -96,14 +96,9 @@ def _with_options(point: Point, swept: set[str]) -> Point:
     if all(old == new for old, new in slugs.items()):
         return point
 
-    def renamed(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: renamed(item) for name, item in value.items()}
-        if isinstance(value, list):
-            return [renamed(item) for item in value]
-        return slugs.get(value, value) if isinstance(value, str) else value
-
-    # Made anew, the verdict would not have the intervals of the sweep: its slugs are replaced.
     longest_first = "|".join(map(re.escape, sorted(slugs, key=len, reverse=True)))
+    # Made anew, the verdict would not have the intervals of the sweep: its slugs are replaced.
     verdict = re.sub(rf"(?<![\w.])({longest_first})(?![\w?]|\.\w)", lambda match: slugs[match[1]], point.verdict)
-    return msgspec.convert(renamed(msgspec.to_builtins(point)) | {"verdict": verdict}, Point)
+    document = msgspec.json.encode(point).decode()
+    renamed = re.sub(f'"({longest_first})"', lambda match: f'"{slugs[match[1]]}"', document)
+    return replace(msgspec.json.decode(renamed, type=Point), verdict=verdict)

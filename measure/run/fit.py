@@ -10,8 +10,6 @@ from measure.run.request import Request, case_of
 from measure.run.run import Point
 from measure.run.sweep_request import SweepRequest
 
-# The type of an error where there is too little memory, as a smaller point has shown.
-DOES_NOT_FIT = "DoesNotFit"
 # The share of the available memory that a run may plan with: forecasts are right within a factor, not to the byte.
 _USABLE = 0.9
 # The first turns of a process, in which it comes to its pace: seconds, and calls, at the least.

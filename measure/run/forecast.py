@@ -86,7 +86,6 @@ class RunForecast:
 
 
 def estimate(case: Case, strategy: Strategy | str) -> Estimate:
-    """Return the forecast of one strategy, as on a CPU."""
     strategy = strategies.parse(strategy) if isinstance(strategy, str) else strategy
     mapper, mode, batch = strategies.mapper(strategy.mapper), strategy.mode, case.batch
     by, whole = mapper.steps, mapper.steps in ("vectorised", "whole")
@@ -140,5 +139,4 @@ def needed_s(case: Case, estimates: Collection[Estimate]) -> float:
 
 
 def reference_s(case: Case) -> float:
-    """Return the seconds that computing the reference takes."""
     return _SUBJECT_S + case.reference_bytes / _REFERENCE_BYTES_PER_S

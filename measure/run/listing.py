@@ -15,7 +15,6 @@ from workloads.spec import Workload
 
 
 def lines(devices: Sequence[str]) -> Iterator[str]:
-    """Yield the list as text, line by line."""
     for workload in workloads.all():
         yield f"{workload.slug}  {workload.summary}"
         yield f"    {workload.formula}"
@@ -38,12 +37,10 @@ def lines(devices: Sequence[str]) -> Iterator[str]:
 
 
 def broken() -> dict[str, str]:
-    """Return path → sentence for each file of a person's own that cannot be used."""
     return {**workloads.broken(), **strategies.broken()}
 
 
 def grid(devices: Sequence[str]) -> dict[str, Any]:
-    """Return the list as data."""
     of_mapper = ("slug", "title", "summary", "modes", "default_modes", "options", "rewrite")
     return {
         "workloads": [_workload(workload) for workload in workloads.all()],
@@ -81,8 +78,8 @@ def _cells(case: Case) -> Iterator[dict[str, Any]]:
 
 def _unsupported(mapper: Mapper, mode: str, workload: Workload) -> str | None:
     """Return the sentence that says why there is no such strategy or why it cannot work; None where it may."""
-    if lacking := strategies.missing(mapper, workload):
-        return f"{mapper.slug} needs {lacking}, which {workload.slug} does not have"
+    if refusal := strategies.missing(mapper, workload):
+        return refusal
     if mode not in mapper.modes:
         return f"{mapper.slug} has no mode {mode}: it has {', '.join(mapper.modes)}"
     return strategies.unsupported(Strategy(mapper.slug, mode), workload)

@@ -20,7 +20,6 @@ def new_id() -> str:
 
 
 def is_id(text: str) -> bool:
-    """True if ``text`` has the form of an id."""
     return bool(re.fullmatch(r"[0-9a-f]{24}", text))
 
 
@@ -31,5 +30,4 @@ def utc(milliseconds: int) -> str:
 
 
 def utc_now() -> str:
-    """The time of day, as `utc` writes it."""
     return utc(time.time_ns() // 1_000_000)

@@ -21,7 +21,7 @@ from workloads.spec import Workload
 DEFAULT_BUDGET_S, _SAMPLING_S = 12.0, 4.0
 MOST_BUDGET_S = 86_400.0
 MOST_THREADS = 1_024
-MOST_SEED = 2**32 - 1
+SEEDS = 0, 2**32 - 1
 ALLOCATORS: tuple[Allocator, ...] = get_args(Allocator)
 # "default" leaves out what would keep a person waiting: one call, or tracing and compiling, beyond these.
 DEFAULT_LATENCY_S = 2.0
@@ -32,7 +32,7 @@ class RequestError(ValueError):
     """The request is invalid: the message names what was wrong, which value came in, and what is valid."""
 
 
-def _whole(name: str, value: Any, least: int, most: int) -> int:
+def whole(name: str, value: Any, least: int, most: int) -> int:
     """Return ``value`` as an int from least to most; text and floats count where they are whole."""
     digits = str(value).strip().removesuffix(".0")
     if not re.fullmatch(r"[+-]?\d{1,18}", digits, re.ASCII) or not least <= int(digits) <= most:
@@ -59,7 +59,6 @@ def named(workload: Workload, what: str, raw: Any, valid: Sequence[str]) -> Mapp
 
 
 def parse_workload(value: Any) -> Workload:
-    """Return the workload with the slug ``value``."""
     if value not in workloads.names():
         raise RequestError(f"workload {value!r} is not known: choose one of {', '.join(workloads.names())}")
     return workloads.get(value)
@@ -69,21 +68,9 @@ def parse_size(workload: Workload, raw: Any) -> dict[str, int]:
     """Return all sizes of the workload; those that ``raw`` leaves out have their defaults."""
     given = named(workload, "size", raw, [size.name for size in workload.sizes])
     return {
-        size.name: _whole(size.name, given.get(size.name, size.default), size.least, size.most)
+        size.name: whole(size.name, given.get(size.name, size.default), size.least, size.most)
         for size in workload.sizes
     }
-
-
-def _parse_options(workload: Workload, raw: Any) -> dict[str, Any]:
-    """Return the options of the workload that ``raw`` gives."""
-    options = {option.name: option for option in workload.options}
-    try:
-        return {
-            name: options[name].parse(str(value))
-            for name, value in named(workload, "option", raw, list(options)).items()
-        }
-    except ValueError as error:  # RequestError is one
-        raise RequestError(str(error)) from None
 
 
 def parse_device(value: Any) -> str:
@@ -154,14 +141,12 @@ def _strategy(workload: Workload, slug: str) -> Strategy:
         strategy = strategies.parse(f"{slug}.{mappers[slug].modes[0]}" if slug in mappers else slug)
     except ValueError as error:
         raise RequestError(str(error)) from None
-    if lacking := strategies.missing(mappers[strategy.mapper], workload, strategy.element):
-        valid = f": it has {', '.join(workload.elements)}" if strategy.element and workload.elements else ""
-        raise RequestError(f"{strategy.mapper} needs {lacking}, which {workload.slug} does not have{valid}")
+    if refusal := strategies.missing(mappers[strategy.mapper], workload, strategy.element):
+        raise RequestError(refusal)
     return strategy
 
 
 def parse_budget(value: Any) -> float:
-    """Return the seconds from the start of a run to its verdict."""
     try:
         budget_s = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -169,11 +154,6 @@ def parse_budget(value: Any) -> float:
     if not 1.0 <= budget_s <= MOST_BUDGET_S:  # NaN fails this too
         raise RequestError(f"budget {value} is not valid: seconds from 1 to {MOST_BUDGET_S:.0f} are needed")
     return budget_s
-
-
-def parse_seed(value: Any) -> int:
-    """Return the seed of the inputs."""
-    return _whole("seed", value or 0, 0, MOST_SEED)
 
 
 def again(request: Request, **changes: Any) -> Request:
@@ -197,13 +177,19 @@ def parse(raw: Mapping[str, Any]) -> Request:
     if given["workload"] is None:
         raise RequestError(f"no workload is named: choose one of {', '.join(workloads.names())}")
     workload = parse_workload(given["workload"])
+    options = {option.name: option for option in workload.options}
+    chosen = named(workload, "option", given["workload_options"], list(options))
+    try:
+        chosen = {name: options[name].parse(str(value)) for name, value in chosen.items()}
+    except ValueError as error:
+        raise RequestError(str(error)) from None
     case = Case(
         workload,
         size=parse_size(workload, given["size"]),
         dtype=_one_of("dtype", given["dtype"] or None, workload.dtypes),
-        options=_parse_options(workload, given["workload_options"]),
+        options=chosen,
         device=parse_device(given["device"] or "CPU:0"),
-        seed=parse_seed(given["seed"]),
+        seed=whole("seed", given["seed"] or 0, *SEEDS),
     )
     limit, threads, budget_s = given["memory_limit_mib"], given["threads"], given["budget_s"]
     slugs = parse_strategies(case, "default" if given["strategies"] is None else given["strategies"])
@@ -219,8 +205,8 @@ def parse(raw: Mapping[str, Any]) -> Request:
         device=case.device,
         strategies=slugs,
         budget_s=budget_s,
-        memory_limit_mib=None if limit is None else _whole("memory limit", limit, 1, 2**24),
-        threads=None if threads is None else _whole("threads", threads, 1, MOST_THREADS),
+        memory_limit_mib=None if limit is None else whole("memory limit", limit, 1, 2**24),
+        threads=None if threads is None else whole("threads", threads, 1, MOST_THREADS),
         seed=case.seed,
         allocator=_one_of("allocator", given["allocator"] or None, ALLOCATORS),
     ).record()

@@ -10,7 +10,6 @@ def with_options(slug: str, more: Mapping[str, Any]) -> str:
 
 
 def without_options(slug: str, names: Collection[str]) -> str:
-    """The slug without the options of these names."""
     return _written(slug, {name: value for name, value in options(slug).items() if name not in names})
 
 

@@ -53,12 +53,21 @@ class SweepRequest:
 
 
 class _AxisGiven(msgspec.Struct, forbid_unknown_fields=True):
+    """An axis as somebody asks for it: its ``values``, or a ``range``."""
+
     name: str
     kind: Literal["size", "option"] = "size"
     values: list[int] | None = None
     range: str | None = None
     scale: Scale | None = None
     points: int | None = None
+
+    def axis(self, count: int, least: int, most: int) -> Axis:
+        """The axis, of so many, with whole numbers from ``least`` to ``most``."""
+        text = ",".join(map(str, self.values or ())) if self.range is None else self.range
+        scale, points = self.scale or "log", DEFAULT_POINTS[count] if self.points is None else self.points
+        values = parse_range(text, scale, points, name=self.name, least=least, most=most)
+        return Axis(kind=self.kind, name=self.name, values=values, scale=scale)
 
 
 def parse_sweep(raw: Mapping[str, Any]) -> SweepRequest:
@@ -74,11 +83,11 @@ def parse_sweep(raw: Mapping[str, Any]) -> SweepRequest:
     if given[0].kind == "option":
         base = parse(asked)
         option = _option(base.strategies, given[0].name)
-        return SweepRequest(base, (_axis(given[0], 1, option.least or 0, option.most or _MOST),))
+        return SweepRequest(base, (given[0].axis(1, option.least or 0, option.most or _MOST),))
     workload = parse_workload(asked.get("workload"))
     sizes = {size.name: size for size in workload.sizes}
     named(workload, "size", {axis.name: axis for axis in given}, list(sizes))
-    axes = tuple(_axis(axis, len(given), sizes[axis.name].least, sizes[axis.name].most) for axis in given)
+    axes = tuple(axis.axis(len(given), sizes[axis.name].least, sizes[axis.name].most) for axis in given)
     if (cells := math.prod(len(axis.values) for axis in axes)) > MOST_CELLS:
         raise RequestError(f"{cells} points are too many: a sweep has at most {MOST_CELLS}")
     fixed = named(workload, "size", asked.get("size"), list(sizes))
@@ -89,13 +98,7 @@ def parse_sweep(raw: Mapping[str, Any]) -> SweepRequest:
 
 
 def parse_range(
-    text: str,
-    scale: str = "log",
-    points: int | None = None,
-    *,
-    name: str = "range",
-    least: int = 0,
-    most: int = _MOST,
+    text: str, scale: str = "log", points: int | None = None, *, name: str = "range", least: int = 0, most: int = _MOST
 ) -> list[int]:
     """The grid that ``1:100000``, ``1:100000:9`` (so many points) or ``1,2,8`` stands for, ascending.
 
@@ -154,16 +157,7 @@ def _axes_given(value: Any) -> list[_AxisGiven]:
     return given
 
 
-def _axis(given: _AxisGiven, count: int, least: int, most: int) -> Axis:
-    """An axis, of so many, with whole numbers from ``least`` to ``most``."""
-    text = ",".join(map(str, given.values or ())) if given.range is None else given.range
-    scale, points = given.scale or "log", DEFAULT_POINTS[count] if given.points is None else given.points
-    values = parse_range(text, scale, points, name=given.name, least=least, most=most)
-    return Axis(kind=given.kind, name=given.name, values=values, scale=scale)
-
-
 def _options(line: str) -> dict[str, Option]:
-    """The options of a strategy's mapper."""
     return {option.name: option for option in strategies.mapper(strategies.parse(line).mapper).options}
 
 

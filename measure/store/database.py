@@ -136,7 +136,6 @@ log = logging.getLogger("mapbench.store")
 
 
 def now_ms() -> int:
-    """Milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
@@ -163,34 +162,27 @@ class Database:
         self._opening = threading.RLock()
         self._engine: sa.Engine | None = None
 
-    def reading(self) -> contextlib.AbstractContextManager[sa.Connection]:
-        """A transaction that reads."""
-        return self._transaction()
-
-    def writing(self, patience_s: float = WRITING_S) -> contextlib.AbstractContextManager[sa.Connection]:
-        """A transaction that writes, whole or not at all, when no other does. ``patience_s``: how long it waits."""
-        return self._transaction(writes=True, patience_s=patience_s)
-
-    def close(self) -> None:
-        """Let go of the database; the next use opens it again."""
-        with self._opening:
-            if self._engine is not None:
-                self._engine.dispose()
-                self._engine = None
-
     @contextlib.contextmanager
-    def _transaction(self, **options: Any) -> Iterator[sa.Connection]:
-        """``options``: those of `_begin`. What goes wrong with the database, or with files beside it, is said in a
-        sentence."""
+    def reading(self, **options: Any) -> Iterator[sa.Connection]:
+        """A transaction that reads; ``options`` are those of `_begin`. What goes wrong with the database, or with files
+        beside it, is said in a sentence."""
         try:
             with self._opened().execution_options(**options).begin() as connection:
                 yield connection
         except (sa.exc.SQLAlchemyError, OSError, ImportError) as error:
             raise self._failure(error) from None  # it may quote the password
 
+    def writing(self, patience_s: float = WRITING_S) -> contextlib.AbstractContextManager[sa.Connection]:
+        """A transaction that writes, whole or not at all, when no other does. ``patience_s``: how long it waits."""
+        return self.reading(writes=True, patience_s=patience_s)
+
+    def close(self) -> None:
+        with self._opening:
+            if self._engine is not None:
+                self._engine.dispose()
+                self._engine = None
+
     def _opened(self) -> sa.Engine:
-        if (engine := self._engine) is not None:
-            return engine
         with self._opening:
             if self._engine is None:
                 try:

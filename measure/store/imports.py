@@ -6,7 +6,7 @@ text, and is never executed.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
@@ -23,31 +23,24 @@ MOST_BYTES = 80 * 2**20
 _BYTES_OF_VALUE, _BYTES_OF_CONTAINER = 10, 100
 _LONGEST, _END = 900, 200  # signs of a refusal, and those of its end, which has the path
 
-# Where a fault is, as msgspec writes it behind ``$``, and what it is.
-Fault = tuple[str, str]
-
 
 def read(data: bytes, most_bytes: int = MOST_BYTES) -> Run:
     """The run in a file from elsewhere, of so many bytes at most. Raises ValueError with one sentence that says what is
     wrong, and where."""
     try:
-        _check_weight(data, most_bytes)
+        # What is larger than a run can be is refused before it is parsed.
+        if len(data) > most_bytes:
+            allowed = f"{most_bytes // 2**20} MiB are allowed{' on this server' if most_bytes < MOST_BYTES else ''}"
+            raise ValueError(f"this file is too large: it has {len(data) / 2**20:.1f} MiB, and {allowed}")
+        values, containers = data.count(b","), data.count(b"[") + data.count(b"{")
+        if values > most_bytes // _BYTES_OF_VALUE or containers > most_bytes // _BYTES_OF_CONTAINER:
+            raise ValueError("this file holds too many values to be a run")
         run = decode(data)
-        for path, reason in _faults(run):
-            raise ValueError(f"this is not a valid run file: {reason} - at `${path}`")
+        for path, reason in _faults(run, "$"):
+            raise ValueError(f"this is not a valid run file: {reason} - at `{path}`")
     except ValueError as error:
         raise ValueError(_printable(str(error))) from None
     return run
-
-
-def _check_weight(data: bytes, most_bytes: int) -> None:
-    """Refuse what is larger than a run can be, before it is parsed."""
-    if len(data) > most_bytes:
-        allowed = f"{most_bytes // 2**20} MiB are allowed{' on this server' if most_bytes < MOST_BYTES else ''}"
-        raise ValueError(f"this file is too large: it has {len(data) / 2**20:.1f} MiB, and {allowed}")
-    values, containers = data.count(b","), data.count(b"[") + data.count(b"{")
-    if values > most_bytes // _BYTES_OF_VALUE or containers > most_bytes // _BYTES_OF_CONTAINER:
-        raise ValueError("this file holds too many values to be a run")
 
 
 def _printable(sentence: str) -> str:
@@ -58,8 +51,8 @@ def _printable(sentence: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - _END]}…{text[-_END:]}"
 
 
-def _faults(run: Run, path: str = "") -> Iterator[Fault]:
-    """The contradictions between parts of a run. ``path``: to a run within one of claims."""
+def _faults(run: Run, path: str) -> Iterator[tuple[str, str]]:
+    """The contradictions between parts of a run, each with its path as msgspec writes it. ``path``: of the run."""
     for name in ("created", "started", "finished"):
         if (text := getattr(run, name)) is not None and not _is_time(text):
             yield f"{path}.{name}", f"{text[:60]!r} is not a time of day with its zone, as 2025-01-31T12:00:00Z"
@@ -73,14 +66,16 @@ def _faults(run: Run, path: str = "") -> Iterator[Fault]:
     for index, axis in enumerate(run.axes):
         if any(low >= high for low, high in pairwise(axis.values)) or (axis.scale == "log" and axis.values[0] < 1):
             yield f"{path}.axes[{index}].values", "they have to ascend, and on a log scale from 1 on"
-    by_place = {str(sorted(point.at.items())): point for point in run.points}
+    places = set[str]()
     for index, point in enumerate(run.points):
-        if sorted(point.at) != sorted(axis.name for axis in run.axes):
+        ends = {axis.name: (axis.values[0], axis.values[-1]) for axis in run.axes}
+        if point.at.keys() != ends.keys():
             yield f"{path}.points[{index}].at", "a value of each axis is needed, and of nothing else"
-        elif not all(axis.values[0] <= point.at[axis.name] <= axis.values[-1] for axis in run.axes):
+        elif not all(low <= point.at[name] <= high for name, (low, high) in ends.items()):
             yield f"{path}.points[{index}].at", "it is not on the axes"
-        if by_place[str(sorted(point.at.items()))] is not point:
+        if (place := str(sorted(point.at.items()))) in places:
             yield f"{path}.points[{index}].at", "there is another point at this place"
+        places.add(place)
         yield from _faults_of_body(point, f"{path}.points[{index}]")
     yield from _faults_of_body(run, path)
 
@@ -94,31 +89,25 @@ def _is_time(text: str) -> bool:
     return moment.tzinfo is not None and 2000 <= moment.year < 2100
 
 
-def _faults_of_body(body: Run | Point, path: str) -> Iterator[Fault]:
+def _faults_of_body(body: Run | Point, path: str) -> Iterator[tuple[str, str]]:
     """The faults of what a comparison and a point of a sweep have in common."""
     by_slug = {item.strategy: item for item in body.measurements}
     for index, item in enumerate(body.measurements):
         if by_slug[item.strategy] is not item:
-            yield f"{path}.measurements[{index}].strategy", f"there is another {item.strategy[:60]!r}"
+            yield f"{path}.measurements[{index}]", f"there is another {item.strategy[:60]!r}"
         if item.twin_of is not None and item.twin_of not in by_slug:
-            yield f"{path}.measurements[{index}].twin_of", f"there is no {item.twin_of[:60]!r}"
-        for number, replica in enumerate(item.replicas):
-            counted = (name for name in ("faults", "kernel_s", "cpu_s") if getattr(replica, name))
-            its_path = f"{path}.measurements[{index}].replicas[{number}]"
-            yield from _unequal(replica, ("rounds", "at_s", "samples_s", *counted), its_path)
+            yield f"{path}.measurements[{index}]", f"there is no {item.twin_of[:60]!r}"
+        together: list[tuple[set[str], Any]] = []
         if item.memory is not None and item.memory.timeline is not None:
-            its_path = f"{path}.measurements[{index}].memory.timeline"
-            yield from _unequal(item.memory.timeline, ("t_s", "live_bytes"), its_path)
-    if not all(body.ranking):
-        yield f"{path}.ranking", "a group of it is empty"
+            together.append(({"t_s", "live_bytes"}, item.memory.timeline))
+        for replica in item.replicas:
+            counted = {name for name in ("faults", "kernel_s", "cpu_s") if getattr(replica, name)}
+            together.append(({"rounds", "at_s", "samples_s"} | counted, replica))
+        for names, part in together:
+            if len({len(getattr(part, name)) for name in names}) > 1:
+                yield f"{path}.measurements[{index}]", f"{', '.join(sorted(names))} are of different lengths"
     if isinstance(body, Point) and not body.measurements:
         return  # who wins at a point that is not measured may be inferred from the points around it
-    for slug in (slug for group in body.ranking for slug in group):
-        if slug not in by_slug or by_slug[slug].latency is None or by_slug[slug].twin_of is not None:
-            yield f"{path}.ranking", f"{slug[:60]!r} has no latency that could be ranked"
-
-
-def _unequal(part: Any, names: Sequence[str], path: str) -> Iterator[Fault]:
-    lengths = [len(getattr(part, name)) for name in names]
-    if len(set(lengths)) > 1:
-        yield path, f"{', '.join(names)} have {', '.join(map(str, lengths))} values"
+    ranked = [by_slug.get(slug) for group in body.ranking for slug in group]
+    if not all(body.ranking) or not all(item and item.latency and item.twin_of is None for item in ranked):
+        yield f"{path}.ranking", "a group of it is empty, or a strategy in it has no latency that could be ranked"

@@ -84,7 +84,6 @@ class Work(msgspec.Struct, frozen=True):
 
     @property
     def left_s(self) -> float:
-        """Seconds that are left by forecast."""
         return max(_STILL_S, self.forecast_s - self.passed_s)
 
 
@@ -178,7 +177,6 @@ class Queue:
     # --- for who asks ------------------------------------------------------------------------------------------------
 
     def all(self) -> list[Work]:
-        """The work that is not done, in its order."""
         with self._database.reading() as connection:
             return read(connection)
 
@@ -199,7 +197,6 @@ class Queue:
     # --- for who does it ---------------------------------------------------------------------------------------------
 
     def waits(self) -> bool:
-        """True if there is something to do."""
         with self._database.reading() as connection:
             return bool(read(connection, *_FREE))
 
@@ -216,26 +213,26 @@ class Queue:
     def stand(self, work_id: str, standing: Standing, passed_s: float) -> None:
         """Tell how far it is, and for how long it has been measured by now."""
         values = {"standing": msgspec.json.encode(standing), "begun": now_ms() - round(1000 * passed_s)}
-        mine = (jobs.c.id == work_id, jobs.c.holder == self._holders.hold())
         with self._database.writing() as connection:
-            connection.execute(sa.update(jobs).where(*mine).values(values))
+            connection.execute(sa.update(jobs).where(*self._mine(work_id)).values(values))
 
     def ordered(self, work_id: str) -> Order | None:
         """The order that was given to this process for work; None where it is no longer this process's."""
-        asked = sa.select(jobs.c.order).where(jobs.c.id == work_id, jobs.c.holder == self._holders.hold())
+        asked = sa.select(jobs.c.order).where(*self._mine(work_id))
         with self._database.reading() as connection:
             return connection.execute(asked).scalar()
 
     def end(self, work_id: str, answer: Answer | None = None) -> None:
         """End an explanation or a check, whose answer stays for a while."""
-        mine = (jobs.c.id == work_id, jobs.c.holder == self._holders.hold())
+        mine = self._mine(work_id)
+        done = sa.delete(jobs) if answer is None else sa.update(jobs).values(answer=msgspec.json.encode(answer))
         with self._database.writing() as connection:
-            if answer is None:
-                connection.execute(sa.delete(jobs).where(*mine))
-            else:
-                connection.execute(sa.update(jobs).where(*mine).values(answer=msgspec.json.encode(answer)))
+            connection.execute(done.where(*mine))
             stale = (jobs.c.answer.is_not(None), jobs.c.begun < now_ms() - _STALE_MS)
             connection.execute(sa.delete(jobs).where(*stale))
+
+    def _mine(self, work_id: str) -> tuple[sa.ColumnElement[bool], ...]:
+        return jobs.c.id == work_id, jobs.c.holder == self._holders.hold()
 
     def spend(self, address: str, seconds: float) -> None:
         """Count what was measured for an address today; what was counted before goes."""

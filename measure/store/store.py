@@ -203,20 +203,17 @@ class Store:
         return snapshot
 
     def artifacts(self, run_id: str, slug: str) -> list[str]:
-        """Names of what the explanation of a strategy has left."""
         asked = sa.select(artifacts.c.name).where(artifacts.c.run == run_id, artifacts.c.strategy == slug)
         with self._database.reading() as connection:
             return sorted(connection.execute(asked).scalars())
 
     def artifact(self, run_id: str, slug: str, name: str) -> bytes | None:
-        """An artifact of that name; None where it is not there."""
         chosen = (artifacts.c.run == run_id, artifacts.c.strategy == slug, artifacts.c.name == name)
         with self._database.reading() as connection:
             document = connection.execute(sa.select(artifacts.c.document).where(*chosen)).scalar()
         return zlib.decompress(document) if document is not None else None
 
     def count(self, query: Query | None = None) -> int:
-        """The number of runs that a query finds, of all without one."""
         chosen = entries.select(query or Query()).subquery()
         with self._database.reading() as connection:
             return int(connection.execute(sa.select(sa.func.count()).select_from(chosen)).scalar_one())
@@ -237,11 +234,9 @@ class Store:
             }
 
     def ids(self) -> list[str]:
-        """Ids of all runs, the newest first."""
         return [entry.id for entry in self.entries()]
 
     def sizes(self) -> dict[str, int]:
-        """The bytes of each run."""
         with self._database.reading() as connection:
             return _sizes(connection)
 
@@ -384,7 +379,6 @@ def _ended(connection: sa.Connection, ids: Iterable[str], owner: str | None) -> 
 
 
 def _remove(connection: sa.Connection, ids: Sequence[str]) -> None:
-    """Take runs out of the database."""
     for table in (artifacts, parts, marks, jobs):
         connection.execute(sa.delete(table).where(table.c.run.in_(ids)))
     connection.execute(sa.delete(runs).where(runs.c.id.in_(ids)))

@@ -169,7 +169,6 @@ def _array(leaf: Any) -> np.ndarray | None:
 
 
 def _text(array: np.ndarray) -> np.ndarray:
-    """Text, as NumPy or TensorFlow has it, as ``bytes`` objects."""
     texts = np.empty(array.size, object)
     texts[:] = [one.encode() if isinstance(one, str) else bytes(one) for one in array.ravel()]
     return texts.reshape(array.shape)

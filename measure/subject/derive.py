@@ -27,7 +27,7 @@ from measure.subject.errors import shorten
 from measure.subject.messages import Spec
 from strategies import conversions, own_script
 from workloads.discovery import without_addresses
-from workloads.functions import Facts, Given, leaves_from_wire, leaves_to_wire
+from workloads.functions import Facts, Given, leaves_to_wire
 from workloads.spec import Leaf, leaves
 
 # The file name under which the code is executed: tracebacks name it, and AutoGraph finds the text by it.
@@ -86,8 +86,10 @@ def derive(spec: Spec) -> Facts:
                     f"{given.elems} gives other elements in each process: seed its random numbers, as in "
                     "np.random.default_rng(0)"
                 )
-        facts = _facts(given, function, elems, is_called=callable(getattr(module, given.elems)))
-    return replace(facts, size=sizes, parameters=parameters, title=names.TITLE, presets=names.PRESETS)
+        facts = _facts(given, function, elems)
+    is_called = callable(getattr(module, given.elems))
+    about = {"title": names.TITLE, "presets": names.PRESETS}
+    return replace(facts, size=sizes, is_called=is_called, parameters=parameters, **about)
 
 
 # --- bounds for the code, all of this process, which ends afterwards --------------------------------------------------
@@ -184,8 +186,8 @@ def _elements(module: types.ModuleType, given: Given, spec: Spec) -> tuple[Any, 
 # --- what the function is and does -----------------------------------------------------------------------------------
 
 
-def _facts(given: Given, function: Callable[..., Any], elems: Any, *, is_called: bool) -> Facts:
-    """The facts of the function by some of the elements, but for sizes and names."""
+def _facts(given: Given, function: Callable[..., Any], elems: Any) -> Facts:
+    """What some of the elements tell of the function."""
     import tensorflow as tf
 
     def element(place: int) -> Any:
@@ -197,7 +199,9 @@ def _facts(given: Given, function: Callable[..., Any], elems: Any, *, is_called:
             raise Refused(f"{given.function} returns None: is a `return` missing?")
         return conversions.made_dense(result)
 
-    lengths = _lengths(elems)
+    parts = tf.nest.flatten(elems)
+    ragged = [leaf.row_lengths().numpy() for leaf in parts if isinstance(leaf, tf.RaggedTensor)]
+    lengths = np.sum(ragged, axis=0) if ragged else np.zeros(parts[0].shape[0])
     first = element(int(np.abs(lengths - lengths.mean()).argmin()))  # one of typical length
     with contextlib.redirect_stdout(io.StringIO()) as printed, refusing(f"{given.function} of one element"):
         output, counted = counting.count(mapped, first)
@@ -207,45 +211,22 @@ def _facts(given: Given, function: Callable[..., Any], elems: Any, *, is_called:
         some = sorted({int(lengths.argmin()), int(lengths.argmax()), *map(int, places)})
         result = _of_results(given.function, [function(element(place)) for place in some])
     ops, captured_bytes, untraced = _graph(mapped, first)
-    draws, notes, unsupported = effects.of(ops or counted.op_types, changes=changes, prints=bool(printed.getvalue()))
-    dtypes = [leaf.dtype for leaf in tf.nest.flatten(elems)]
-    facts = Facts(
-        size={},
-        is_called=is_called,
-        element=leaves_to_wire(tf.nest.map_structure(_of_elements, elems)),
-        result=leaves_to_wire(result),
-        dtype=next((dtype for dtype in dtypes if dtype.is_floating), dtypes[0]).name,
-        reference="shapes" if changes or draws else _reference(given, mapped, first, output),
-        flops=counted.flops,
-        ops=max(1, counted.ops),
-        batched_temporary_bytes=counted.batched_temporary_bytes,
-        depth=round(max(1, counted.depth) * moves**2),  # tolerances grow with its root
-        variable_bytes=captured_bytes,
-        unsupported=unsupported,
-        unknown_work=counted.unknown or UNSET,
+    draws, of_effects, unsupported = effects.of(
+        ops or counted.op_types, changes=changes, prints=bool(printed.getvalue())
     )
-    return replace(facts, notes=_notes(facts, notes, untraced))
+    reference = "shapes" if changes or draws else _reference(given, mapped, first, output)
+    one_of_elems = tf.nest.map_structure(_of_batch, elems)
 
-
-def _lengths(elems: Any) -> np.ndarray:
-    """The lengths of elements, where these differ."""
-    import tensorflow as tf
-
-    parts = tf.nest.flatten(elems)
-    ragged = [leaf.row_lengths().numpy() for leaf in parts if isinstance(leaf, tf.RaggedTensor)]
-    return np.sum(ragged, axis=0) if ragged else np.zeros(parts[0].shape[0])
-
-
-def _notes(facts: Facts, of_effects: Sequence[str], untraced: str) -> list[str]:
-    """Sentences on what was derived, and on what that means for mapping."""
-    element, result = leaves_from_wire(facts.element), leaves_from_wire(facts.result)
-    notes = [_REFERENCES[facts.reference]] if facts.reference in _REFERENCES else []
+    notes = [_REFERENCES[reference]] if reference in _REFERENCES else []
     if any(leaf.sparse for leaf in leaves(result)):
         notes.append(
             "Its result is a tf.SparseTensor or tf.IndexedSlices: each strategy makes those of an element dense, and "
             "dense values are compared."
         )
-    for nest, what in ((element, "The lengths of its elements differ"), (result, "Its results have no fixed shape")):
+    for nest, what in (
+        (one_of_elems, "The lengths of its elements differ"),
+        (result, "Its results have no fixed shape"),
+    ):
         if conversions.is_ragged(nest):
             notes.append(
                 f"{what}: a batch of them is a tf.RaggedTensor, and strategies that need one shape, as "
@@ -254,9 +235,23 @@ def _notes(facts: Facts, of_effects: Sequence[str], untraced: str) -> list[str]:
     notes += of_effects
     if untraced:
         notes.append(f"It cannot be traced ({untraced}): only eager strategies that call it one by one can work.")
-    if isinstance(facts.unknown_work, list):
-        notes.append(f"The work of {', '.join(facts.unknown_work)} is not known: the limit is of bytes alone.")
-    return notes
+    if counted.unknown:
+        notes.append(f"The work of {', '.join(counted.unknown)} is not known: the limit is of bytes alone.")
+    return Facts(
+        size={},
+        element=leaves_to_wire(one_of_elems),
+        result=leaves_to_wire(result),
+        dtype=next((leaf.dtype for leaf in parts if leaf.dtype.is_floating), parts[0].dtype).name,
+        reference=reference,
+        flops=counted.flops,
+        ops=max(1, counted.ops),
+        batched_temporary_bytes=counted.batched_temporary_bytes,
+        depth=round(max(1, counted.depth) * moves**2),  # tolerances grow with its root
+        variable_bytes=captured_bytes,
+        notes=notes,
+        unsupported=unsupported,
+        unknown_work=counted.unknown or UNSET,
+    )
 
 
 def condition(function: Callable[[Any], Any], element: Any, output: Any) -> float:
@@ -348,8 +343,7 @@ def _flat(nest: Any) -> list[Any]:
 # --- its shapes ------------------------------------------------------------------------------------------------------
 
 
-def _of_elements(leaf: Any) -> Leaf:
-    """One element, of a batch of them."""
+def _of_batch(leaf: Any) -> Leaf:
     import tensorflow as tf
 
     values = leaf.flat_values if isinstance(leaf, tf.RaggedTensor) else leaf

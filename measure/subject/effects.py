@@ -12,19 +12,16 @@ ONE_BY_ONE = ("loop", "loop_compiled", "map_fn", "while_loop", "autograph", "dat
 VECTORISED = ("vectorized_map", "chunked", "dataset_batched")
 
 _RANDOM = "Random|Multinomial|Stateful(?!PartitionedCall)|RngRead|TruncatedNormal|Parameterized|SampleDistorted"
-# How an effect is named → what the types of ops that have it begin with, whether mappers that vectorise have it for the
-# first element alone, and what XLA does instead.
-_STATE = {
-    "assigns to a variable or a table": (
-        "Assign|Resource(Scatter|Apply|SparseApply)|LookupTable(?!Find|Size|Export)", True, ""
-    ),
-    "calls into Python": ("PyFunc|EagerPyFunc", False, "cannot compile that"),
-}  # fmt: skip
+_ASSIGNS = "Assign|Resource(Scatter|Apply|SparseApply)|LookupTable(?!Find|Size|Export)"
+_PYTHON = "PyFunc|EagerPyFunc"
+# What the types of ops with an effect begin with → its name, whether mappers that vectorise have it for the first
+# element alone, and what XLA does instead.
 _EFFECTS = {
-    "has assertions": ("Assert", True, "leaves them out"),
-    "checks that numbers are finite": ("CheckNumerics", False, "leaves that out"),
-    "prints": ("Print", True, "cannot compile that"),
-    **_STATE,
+    "Assert": ("has assertions", True, "leaves them out"),
+    "CheckNumerics": ("checks that numbers are finite", False, "leaves that out"),
+    "Print": ("prints", True, "cannot compile that"),
+    _ASSIGNS: ("assigns to a variable or a table", True, ""),
+    _PYTHON: ("calls into Python", False, "cannot compile that"),
 }
 _IN_PYTHON_STATE = (
     "its results change from call to call, and no op of it does that: it keeps state in Python, which happens in a "
@@ -46,7 +43,7 @@ def of(ops: Collection[str], *, changes: bool, prints: bool) -> tuple[bool, list
         )
     elif changes:
         notes.append("Its results change from call to call, so that only shapes and dtypes are compared.")
-    for effect, (begin, once, xla) in _EFFECTS.items():
+    for begin, (effect, once, xla) in _EFFECTS.items():
         if types := _begin(ops, begin):
             does, ends = f"{effect} ({types})", []
             if once:
@@ -56,16 +53,15 @@ def of(ops: Collection[str], *, changes: bool, prints: bool) -> tuple[bool, list
                 ends.append(f"XLA {xla}")
                 unsupported |= _patterns((*ONE_BY_ONE, *VECTORISED), "xla", f"the function {does}, and XLA {xla}")
             notes.append(f"It {does}: {', and '.join(ends)}.")
-    if changes and not drawn and not any(_begin(ops, begin) for begin, _, _ in _STATE.values()):
-        unsupported |= _patterns(VECTORISED, "*", _IN_PYTHON_STATE) | _patterns(ONE_BY_ONE, "graph", _IN_PYTHON_STATE)
-        unsupported |= _patterns(ONE_BY_ONE, "xla", _IN_PYTHON_STATE)
+    if changes and not drawn and not _begin(ops, f"{_ASSIGNS}|{_PYTHON}"):
+        for mappers, mode in ((VECTORISED, "*"), (ONE_BY_ONE, "graph"), (ONE_BY_ONE, "xla")):
+            unsupported |= _patterns(mappers, mode, _IN_PYTHON_STATE)
     if prints:
         notes.append("It prints in Python, which happens in a graph only while it is traced: tf.print does it always.")
     return bool(drawn), notes, unsupported
 
 
 def _begin(ops: Collection[str], pattern: str) -> str:
-    """The types of ops that begin so."""
     return ", ".join(sorted(op for op in ops if re.match(pattern, op)))
 
 

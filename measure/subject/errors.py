@@ -26,7 +26,6 @@ _PLAIN = {
 
 
 def describe(error: BaseException) -> Failed:
-    """The outcome, type, message and detail of an error."""
     detail = "".join(traceback.format_exception(error)).strip()
     if len(detail) > _MOST_DETAIL:
         # From the beginning of a line on: the rest of a path could not be told from other words.

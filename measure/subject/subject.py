@@ -63,7 +63,6 @@ def serve(spec: Spec, channel: Channel) -> None:
 
 
 def load(spec: Spec) -> types.ModuleType:
-    """The module that results from running the script."""
     return derive.execute(spec.script, f"<{spec.name}>", "mapbench_strategy")
 
 

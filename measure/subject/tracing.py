@@ -65,7 +65,6 @@ class Profile:
                     yield Event(plane.name, number, line.name, name, start_ps, event.duration_ps, stats)
 
     def quickest_call(self) -> Event:
-        """The quickest of the marked calls."""
         return min(self.events(lambda name, _: name == CALL), key=lambda call: call.duration_ps)
 
 
@@ -109,7 +108,6 @@ class Traced:
 
 @contextlib.contextmanager
 def traced() -> Iterator[Traced]:
-    """Count the functions that are traced meanwhile."""
     from tensorflow.python.framework import func_graph
 
     counted = Traced()

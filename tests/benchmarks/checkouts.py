@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from measure.judge.intervals import Ratio
+from measure.judge.levels import Ratio
 from measure.run.encoding import decode
 from measure.run.run import Run
 from tests.benchmarks.common import Problem, say

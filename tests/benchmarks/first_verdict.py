@@ -2,15 +2,9 @@
 
 ``python -m tests.benchmarks.first_verdict [--checks 3]``; half a minute.
 
-The installation is that of a machine that has TensorFlow: a new environment that sees the packages of this one, into
-which pip installs the project from its source, without the network. Then the command compares a function by the default
-strategies within the default budget, from nothing: the time ends with its table, which follows the verdict after the
-limit and the process peaks. That is all at once in the worst case; a page shows the verdict earlier.
-
-A check executes the code in a process that is thrown away, and derives what is to be known of it. Its time begins where
-a person asks for it, with the host ready, as it is some seconds after a page was opened: a page's server starts the
-host by itself. Beside it is printed what a check takes that has to wait for the host to import TensorFlow, as the first
-one of a command does.
+A new environment sees the packages of this one, into which pip installs the project from its source; then the command
+compares a function by the default strategies within the default budget, to the end of its table. A check executes the
+code and derives what is to be known of it, with the host ready, or waiting for its import of TensorFlow.
 """
 
 import argparse

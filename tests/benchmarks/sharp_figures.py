@@ -13,8 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from measure.judge.intervals import Ratio, ratio
-from measure.judge.levels import shown_levels
+from measure.judge.levels import Ratio, ratio, shown_levels
 from measure.run.run import Run
 from measure.run.text import percent
 from tests.benchmarks.checkouts import Rerun
@@ -71,14 +70,6 @@ def _by_strategy(groups: Groups) -> Iterator[tuple[list[float], list[Ratio]]]:
                 yield [latencies_s(each.run)[slug] for each in those], [each.ratios[slug] for each in those]
 
 
-def deviations(groups: Groups) -> list[tuple[float, float]]:
-    """Of each strategy of each workload the relative standard deviation between runs of its ratio, and of its latency,
-    in which the machine's pace is."""
-    return [
-        (_deviation([one.ratio for one in ratios]), _deviation(seconds)) for seconds, ratios in _by_strategy(groups)
-    ]
-
-
 def held(groups: Groups) -> Iterator[tuple[bool, bool, float]]:
     """Of each ratio of each run: whether its strategy is near the leader, whether its interval holds the median of the
     other runs' ratios, and half of that interval, relative."""
@@ -96,7 +87,9 @@ def in_common(groups: Groups) -> list[bool]:
 
 
 def of_runs(groups: Groups) -> list[Figure]:
-    scatter, drift = zip(*deviations(groups), strict=True)
+    # Of each strategy of each workload between runs: of its ratio, and of its latency, in which the machine's pace is.
+    scatter = [_deviation([one.ratio for one in ratios]) for _, ratios in _by_strategy(groups)]
+    drift = [_deviation(seconds) for seconds, _ in _by_strategy(groups)]
     intervals, reruns = list(held(groups)), [one for group in groups.values() for one in group]
     leading = statistics.median(len(leaders(one.run)) for one in reruns)
     near, slower = (_mean(holds for is_near, holds, _ in intervals if is_near is which) for which in (True, False))

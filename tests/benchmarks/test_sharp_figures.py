@@ -8,13 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 import strategies
-from measure.judge.intervals import Ratio
+from measure.judge.levels import Ratio
 from measure.run.run import Latency
 from measure.run.text import percent
 from tests.benchmarks import sharp_figures
 from tests.benchmarks.checkouts import Rerun
 from tests.benchmarks.common import Figure
-from tests.benchmarks.pairs import pairs, write_mappers
+from tests.benchmarks.sharpness import pairs, write_mappers
 from tests.samples import measurement, run_of
 
 
@@ -26,7 +26,7 @@ def rerun(pace: float, half: float = 0.1, end_s: float = 9.0, **times: float) ->
             for slug, factor in {"lead": 1.0, **times}.items()
         )
     )
-    ratios = {slug: Ratio(factor, factor / (1 + half), factor * (1 + half), 0.0) for slug, factor in times.items()}
+    ratios = {slug: Ratio(factor, factor / (1 + half), factor * (1 + half)) for slug, factor in times.items()}
     return Rerun(replace(run, ranking=[["lead"], [*times]]), [1.0, 5.0, end_s], ratios)
 
 

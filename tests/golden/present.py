@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from measure import client
-from measure.judge import analysis, sweep_analysis
+from measure.judge import analysis, sweep_findings
 from measure.machine import environment
 from measure.run import request
 from measure.run.encoding import decode
@@ -28,7 +28,7 @@ Document = dict[str, Any]
 def recompute(run_json: Document) -> Document:
     """Everything that is derived from the samples of a run file, as fields of a run file."""
     run = decode(json.dumps(run_json).encode())
-    again: Document = msgspec.to_builtins((sweep_analysis.analyse if run.kind == "sweep" else analysis.analyse)(run))
+    again: Document = msgspec.to_builtins((sweep_findings.analyse if run.kind == "sweep" else analysis.analyse)(run))
     return again
 
 

@@ -38,7 +38,7 @@ def differences(then: Any, now: Any, tolerance: float = 0.0, path: str = "$") ->
 
 def main() -> None:
     os.environ["MAPBENCH_HOME"] = tempfile.mkdtemp()  # where nobody has workloads of their own
-    from tests.golden import test_command_line, test_links, test_python, test_ranks, test_run_files, test_scripts
+    from tests.golden import test_command_line, test_links, test_ranks, test_run_files, test_scripts
 
     for name, made in (
         ("fields", test_run_files.fields()),
@@ -47,7 +47,7 @@ def main() -> None:
         ("columns", test_command_line.columns()),
         ("links", test_links.links()),
         ("ranks", test_ranks.figures()),
-        ("python", test_python.signatures()),
+        ("python", test_scripts.signatures()),
     ):
         text = json.dumps(made, indent=1, ensure_ascii=False)
         (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")

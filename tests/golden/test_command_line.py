@@ -98,10 +98,8 @@ def test_a_database_that_is_frozen_opens_and_its_runs_are_listed_exported_pinned
     with contextlib.closing(sqlite3.connect(home / "runs.db")) as connection:
         connection.executescript((FOLDER / "store.sql").read_text("utf-8"))
     assert main(["admin", "list", "--json"]) == 0
-    assert {each["id"]: each["pinned"] for each in json.loads(capsys.readouterr().out)} == {
-        compared: True,
-        swept: False,
-    }
+    listed = {each["id"]: each["pinned"] for each in json.loads(capsys.readouterr().out)}
+    assert listed == {compared: True, swept: False}
     for run_id, path in ((compared, FILES[0]), (swept, FILES[1])):
         assert main(["export", run_id, "--json", "--into", "-"]) == 0
         of_store = capsys.readouterr().out
@@ -118,7 +116,7 @@ def test_a_database_that_is_frozen_opens_and_its_runs_are_listed_exported_pinned
     assert main(["export", compared, "--csv"]) == 2
 
 
-def test_a_comparison_and_a_sweep_end_with_status_0_their_table_on_stdout_and_the_run_in_a_file(
+def test_a_comparison_and_a_sweep_end_with_status_0_their_table_on_stdout_progress_on_stderr_and_the_run_in_a_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, of_two = tmp_path / "run.json", ("--strategies", "batched.graph,loop.eager", "--json")
@@ -126,6 +124,7 @@ def test_a_comparison_and_a_sweep_end_with_status_0_their_table_on_stdout_and_th
         assert main(["compare", "square", "--size", "batch=50", *of_two, str(file)]) == 0
         printed, run = capsys.readouterr(), json.loads(file.read_bytes())
         assert run["schema"] == "mapbench.run/1" and run["ranking"] == [["batched.graph"], ["loop.eager"]]
+        assert "  batched.graph: " in printed.err and "  loop.eager: " in printed.err
         assert run["verdict"] in printed.out and printed.out.split()[:3] == ["rank", "strategy", "latency"]
         assert all("def strategy" in item["code"]["source"] for item in run["measurements"])
         assert main(["sweep", "square", "--size", "batch=1:50:2", *of_two, "-", "--quiet"]) == 0

@@ -1,8 +1,11 @@
-"""The text of every built-in script, shown and run, is the one that it was (`python -m tests.golden.renew`)."""
+"""The text of every built-in script, shown and run, and the names, arguments and defaults that Python offers are those
+that they were (`python -m tests.golden.renew`)."""
 
 import hashlib
+import inspect
 from typing import Any
 
+import mapbench
 import strategies
 import workloads
 from tests.golden import present
@@ -38,3 +41,30 @@ def digests() -> dict[str, dict[str, str]]:
 def test_every_script_is_as_it_was() -> None:
     now = digests()
     assert sum(map(len, now.values())) > 1_000 and differences(golden("scripts"), now) == []
+
+
+def signatures() -> dict[str, Any]:
+    """Public name → its arguments with their defaults; of a class those of each public method, None for a
+    property; of an exception its base."""
+    made: dict[str, Any] = {}
+    for name in mapbench.__all__:
+        own = getattr(mapbench, name)
+        if inspect.isclass(own) and issubclass(own, Exception):
+            made[name] = own.__mro__[1].__name__
+        elif inspect.isclass(own):
+            made[name] = {key: _arguments(getattr(own, key)) for key in dir(own) if not key.startswith("_")}
+        else:
+            made[name] = _arguments(own)
+    return made
+
+
+def _arguments(own: Any) -> str | None:
+    if not callable(own):
+        return None
+    signature = inspect.signature(own)
+    plain = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
+    return str(signature.replace(parameters=plain, return_annotation=signature.empty))
+
+
+def test_names_arguments_and_defaults_are_as_they_were() -> None:
+    assert differences(golden("python"), signatures()) == []

@@ -1,18 +1,34 @@
-"""Strategies that misbehave in real processes: each gets its own outcome, and all others are measured.
+"""Strategies that misbehave in real processes: each gets its own outcome, and all others are measured. Of a server that
+is killed meanwhile nothing is left, and what it had found out is there for the next one.
 
 At which stage of a run it happens makes no difference to that: stages are looked at with simulated subjects.
 """
 
+import contextlib
 import re
+import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from measure.engine.bench import Settings
 from measure.pool.launcher import Launcher
-from measure.run.run import Run
+from measure.store.store import Store
 from tests.deadlines import GONE_S, RUN_S
-from tests.engine import LEAVE_A_PROCESS, WAIT_UNTIL_LEFT, eventually, left_behind, small_request, write_mapper
+from tests.engine import (
+    LEAVE_A_PROCESS,
+    ROOT,
+    WAIT_UNTIL_LEFT,
+    descendants,
+    environment,
+    eventually,
+    is_alive,
+    left_behind,
+    small_request,
+    write_mapper,
+)  # fmt: skip
 from tests.grid import untimed
 
 HEALTHY = ("batched.eager", "batched.xla")
@@ -75,10 +91,6 @@ def left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def outcomes(run: Run) -> dict[str, str]:
-    return {item.strategy: item.outcome for item in run.measurements}
-
-
 def test_each_fault_ends_as_its_own_outcome_and_strategies_beside_it_are_measured(host: Launcher, left: Path):
     slugs = [f"{name}.eager" for name in FAULTS]
     asked = small_request(*slugs, *HEALTHY, memory_limit_mib=LIMIT_MIB)
@@ -86,15 +98,12 @@ def test_each_fault_ends_as_its_own_outcome_and_strategies_beside_it_are_measure
     for slug in HEALTHY:
         item = run.measurement(slug)
         assert item.error is None and item.memory is not None and item.correctness is not None and item.correctness.ok
-    expected = {slug: fault[1] for slug, fault in zip(slugs, FAULTS.values(), strict=True) if fault[1] != "ok"}
-    found = {slug: outcome for slug, outcome in outcomes(run).items() if outcome not in ("ok", "not_run")}
-    assert found == expected
     for slug, (_, outcome, type_, message) in zip(slugs, FAULTS.values(), strict=True):
         item = run.measurement(slug)
         if outcome == "ok":
-            assert item.error is None and item.memory is not None
+            assert item.error is None and item.memory is not None and item.outcome in ("ok", "not_run")
             continue
-        assert item.error is not None and re.fullmatch(type_, item.error.type), item.error
+        assert item.outcome == outcome and item.error is not None and re.fullmatch(type_, item.error.type), item.error
         assert re.search(message, item.error.message) and "\n" not in item.error.message, item.error
     error = run.measurement("raises.eager").error
     assert error is not None and "Traceback" in error.detail and "in map_with_raises" in error.detail
@@ -113,3 +122,55 @@ def test_what_hangs_ends_as_a_timeout_with_all_that_it_has_made(host: Launcher, 
     assert {item.outcome for item in hanging} <= {"timeout", "not_run"}
     assert all(item.error and item.error.message.startswith("no answer within ") for item in hanging)
     eventually(lambda: not left_behind(left), "nothing is left", GONE_S)
+
+
+# --- a server that is killed ------------------------------------------------------------------------------------------
+
+# The command line, where a step of a subject has as long as other deadlines of tests.
+PATIENT = """
+import runpy
+from dataclasses import replace
+from measure import making
+from tests.deadlines import RUN_S
+making.SETTINGS = replace(making.SETTINGS, timeout_floor_s=RUN_S)
+runpy.run_module("measure", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.usefixtures("live")
+def test_a_server_that_is_killed_while_strategies_hang_leaves_its_results_and_nothing_else(tmp_path: Path):
+    home, hanging, left, mappers = (tmp_path / name for name in ("home", "pids", "left", "mappers"))
+    mappers.mkdir()
+    note = f"import os\nwith open({str(hanging)!r}, 'a') as file:\n    file.write(f'{{os.getpid()}}\\n')\n"
+    write_mapper(mappers, "in_native_code", note + "import ctypes\nctypes.PyDLL(None).pause()")
+    leave = LEAVE_A_PROCESS.format(path=str(left))
+    write_mapper(mappers, "in_python", leave + note + "while True:\n    pass")
+    asked = "compare outer_product --size batch=2 --size side=2 --strategies batched.eager,in_native_code,in_python"
+    settings = {"MAPBENCH_HOME": home, "MAPBENCH_LOCK": tmp_path / "lock", "MAPBENCH_MAPPERS": mappers}
+    server = subprocess.Popen(
+        [sys.executable, "-c", PATIENT, *asked.split()],
+        cwd=ROOT,
+        env=environment(**{name: str(path) for name, path in settings.items()}),
+        start_new_session=True,
+        **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL),
+    )
+    watching = Store(home)
+    try:
+        eventually(lambda: hanging.exists() and len(hanging.read_text().split()) >= 2, "both strategies hang")
+        eventually(lambda: len(left_behind(left)) >= 2, "processes are left behind")
+        (run_id,) = eventually(watching.ids, "the run is in the store")
+        known = eventually(
+            lambda: watching.load(run_id).measurement("batched.eager").memory, "the other one's memory is kept"
+        )
+        assert [entry.status for entry in watching.entries()] == ["running"]
+        pids = {*left_behind(left), *descendants(server.pid)}
+    finally:
+        server.kill()
+        server.wait()
+    eventually(lambda: not [pid for pid in pids if is_alive(pid)], f"all {len(pids)} processes are gone", GONE_S)
+    run = Store(home).load(run_id)  # as the next server opens it
+    assert run is not None and (run.status, run.finished is None) == ("interrupted", False)
+    assert "ended unexpectedly" in run.stop_reason
+    assert run.measurement("batched.eager").memory == known
+    with contextlib.closing(sqlite3.connect(home / "runs.db")) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

@@ -1,7 +1,10 @@
-"""The settings of a hosted server: defaults, what is valid, and one sentence where a value is not."""
+"""Settings: those of a hosted server, their defaults, one sentence where a value is not valid; and all in the docs."""
 
+import os
 import re
+from collections.abc import Iterable
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
@@ -27,7 +30,6 @@ def test_at_home_nothing_is_limited_but_by_what_is_set_and_on_a_hosted_server_al
     monkeypatch.setenv("MAPBENCH_RUN_S", " 45 ")
     limits = hosting.limits()
     assert (limits.run_s, limits.sweep_s, limits.store_mib) == (45, 300, 500)
-    assert all(getattr(limits, name) is not None for name in NAMES)
 
 
 def test_a_value_that_is_not_valid_is_one_sentence_before_anything_is_started(monkeypatch, capsys):
@@ -48,6 +50,31 @@ def test_every_setting_is_documented_with_its_default(monkeypatch):
         told |= dict(zip(re.findall(r"`MAPBENCH_(\w+)`", variables), default.split(", "), strict=True))
     limits = hosting.limits()
     assert told == {name.upper(): str(getattr(limits, name)) for name in NAMES}
+
+
+PAGES = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+TOPS = ("mapbench", "measure", "strategies", "views", "workloads")
+SOURCES = (ROOT / "app.py", *(path for top in TOPS for path in (ROOT / top).rglob("*.py")))
+# By which processes find their own, and what the tests' own commands read: no settings of the app.
+OTHERS = {"MAPBENCH_FAMILY", "MAPBENCH_BROWSER", "MAPBENCH_VENV"}
+
+
+def in_texts(paths: Iterable[Path]) -> set[str]:
+    texts = "".join(path.read_text("utf-8") for path in paths)
+    return set(re.findall(r"\bMAPBENCH_[A-Z_]*[A-Z]\b", texts)) - OTHERS
+
+
+def test_settings_of_the_docs_are_those_that_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some names are put together of parts: every command looks those up."""
+    looked_up: set[str] = set()
+    getitem = type(os.environ).__getitem__
+    noting = lambda own, name: looked_up.add(name) or getitem(own, name)  # noqa: E731
+    monkeypatch.setattr(type(os.environ), "__getitem__", noting)
+    assert main(["export", str(ROOT / "tests/data/run_1.json"), "--csv", "--into", "-"]) == 0
+    read = in_texts(SOURCES) | {name for name in looked_up if name.startswith("MAPBENCH_")}
+    assert len(read) > 20 and read == in_texts(PAGES)
+    tables = "".join((ROOT / "docs" / page).read_text("utf-8") for page in ("using.md", "hosting.md"))
+    assert sorted(name for name in read if f"`{name}" not in tables) == []
 
 
 def test_an_address_of_metrics_is_of_either_family_or_said_to_make_no_sense(monkeypatch):

@@ -1,5 +1,7 @@
-"""Functions of a person's own: given on the command line, refused beforehand, and measured as they are."""
+"""Functions of a person's own: given on the command line, with elements of a file, refused beforehand, and measured as
+they are."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +17,15 @@ from measure.pool.launcher import Launcher
 from measure.run.encoding import decode
 from measure.run.request import RequestError, parse
 from measure.store.store import Store
+from measure.subject.derive import MOST_BYTES as MOST_DERIVED_BYTES
 from strategies import script
 from tests import synthetic
-from tests.engine import measure, measure_here, running
+from tests.engine import measure_here
 from tests.functions import CODE
+from tests.grid import untimed
 from tests.keeping import put
-from tests.subjects import leave_the_machine
-from workloads import functions
+from workloads import elems_file, functions
+from workloads.discovery import DiscoveryError
 from workloads.functions import Given
 
 
@@ -114,27 +118,65 @@ def test_what_is_wrong_is_said_before_anything_starts(
         assert sentence in capsys.readouterr().err
 
 
+# --- elements of a file ----------------------------------------------------------------------------------------------
+
+
+def executed(code: str) -> Any:
+    space: dict[str, Any] = {}
+    exec(code, space)
+    return space[elems_file.NAME]
+
+
+def test_a_copy_is_kept_whose_name_tells_its_content_and_the_oldest_go_where_they_take_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(elems_file, "KEPT_BYTES", 20_000)
+    file, home, codes = tmp_path / "rows.npy", tmp_path / "home" / "elems", list[str]()
+    for age in range(3):
+        np.save(file, np.full(1_000, age))
+        codes.append(elems_file.store(str(file)))
+        assert elems_file.store(str(file)) == codes[age] and str(tmp_path) not in codes[age]
+        for copy in home.iterdir():
+            if copy.stat().st_mtime > 9:  # the new one
+                os.utime(copy, (age, age))
+    assert len(set(codes)) == 3
+    assert len({path.name for path in home.glob("rows-*.npy")}) == 2 == len(list(home.iterdir()))
+    assert [executed(code)[0] for code in codes[1:]] == [1, 2]
+    with pytest.raises(FileNotFoundError, match="rows-"):
+        executed(codes[0])
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    assert elems_file.MOST_BYTES == MOST_DERIVED_BYTES, "no more is kept than can be derived"
+    monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(elems_file, "MOST_BYTES", 1_000)
+    (file := tmp_path / "large.npy").write_bytes(bytes(1_001))
+    with pytest.raises(DiscoveryError, match=f"^{file} holds .* can be measured: give fewer or smaller elements$"):
+        elems_file.store(str(file))
+    assert not (tmp_path / "home").exists()
+
+
 # --- what becomes of each strategy ------------------------------------------------------------------------------------
 
 
-def test_strategies_end_as_the_function_allows(host: Launcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_strategies_end_as_the_function_allows(host: Launcher, monkeypatch: pytest.MonkeyPatch):
     """Effects and results without a fixed shape are not measured where they would be lost; named tuples are plain ones;
     of random values shapes are compared, and of many elements some."""
     monkeypatch.setattr(script, "MOST_COMPARED", 3)
-    leave_the_machine(monkeypatch)
-    with running(host, tmp_path) as own:
-        for function, elems, right, cannot, paths in (
-            ("positive", "vectors", ["loop.eager"], ["vectorized_map.graph"], [""]),
-            ("largest", "vectors", ["loop.eager", "map_fn.xla", "while_loop.graph"], [], [".k[0]", ".k[1]"]),
-            ("flip", "images", ["map_fn.graph"], [], [""]),
-            ("large", "vectors", ["map_fn.graph"], ["map_fn.xla", "while_loop.graph"], [".row_lengths[0]", ".values"]),
-        ):
-            slug = functions.add(derive(Given(code=CODE, function=function, elems=elems), {}, 0, host))
-            run = measure(own, parse({"workload": slug, "strategies": [*right, *cannot], "budget_s": 300.0}))
-            outcomes = {item.strategy: item.outcome for item in run.measurements if item.twin_of is None}
-            assert outcomes == dict.fromkeys(right, "ok") | dict.fromkeys(cannot, "unsupported"), function
-            first = run.measurement(right[0])
-            assert [leaf.path for leaf in first.correctness.leaves] == paths and CODE.strip() in first.code.source
-            assert all((leaf.max_abs is None) == (function == "flip") for leaf in first.correctness.leaves)
-            # Of rows of different lengths all are compared.
-            assert ("some_compared" in {warning.code for warning in run.warnings}) == (function != "large")
+    for function, elems, right, cannot, paths in (
+        ("positive", "vectors", ["loop.eager"], ["vectorized_map.graph"], [""]),
+        ("largest", "vectors", ["loop.eager", "map_fn.xla", "while_loop.graph"], [], [".k[0]", ".k[1]"]),
+        ("flip", "images", ["map_fn.graph"], [], [""]),
+        ("large", "vectors", ["map_fn.graph"], ["map_fn.xla", "while_loop.graph"], [".row_lengths[0]", ".values"]),
+    ):
+        slug = functions.add(derive(Given(code=CODE, function=function, elems=elems), {}, 0, host))
+        run = untimed(parse({"workload": slug, "strategies": [*right, *cannot]}), host)
+        items = {item.strategy: item for item in run.measurements}
+        assert [slug for slug, item in items.items() if item.correctness and item.correctness.ok] == right, function
+        assert [slug for slug, item in items.items() if item.outcome == "unsupported"] == cannot, function
+        first = items[right[0]]
+        assert [leaf.path for leaf in first.correctness.leaves] == paths and CODE.strip() in first.code.source
+        assert all((leaf.max_abs is None) == (function == "flip") for leaf in first.correctness.leaves)
+        # Of rows of different lengths all are compared.
+        assert ("some_compared" in {warning.code for warning in run.warnings}) == (function != "large")

@@ -6,14 +6,13 @@ import signal
 import sqlite3
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from measure import client, recording, worker
+from measure import client, making, worker
 from measure.admission import NOBODY, Visitor
 from measure.claims import known
 from measure.claims.tries import chosen
@@ -23,13 +22,11 @@ from measure.engine.comparison import Comparison
 from measure.hosting import Limits
 from measure.local import Local
 from measure.pool.launcher import HostState
-from measure.run.place import StoreError
 from measure.run.request import RequestError
 from measure.run.run import Run
 from measure.run.sweep_request import parse_sweep
 from measure.store import database
 from measure.store.store import Snapshot, Store
-from measure.subject.messages import Spec
 from tests.deadlines import RUN_S
 from tests.engine import Own, eventually, measure_here, running, small_request
 from tests.subjects import Message, Subjects
@@ -45,31 +42,25 @@ SWEEP = {
 }
 
 
-@dataclass
-class Hanging(Subjects):
+def hanging() -> Subjects:
     """The subject of one strategy answers nothing where it is timed, until it is killed."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.answers = {"timing": self._ready}
-
-    def _ready(self, spec: Spec) -> list[Message]:
-        return [] if spec.name == HANGS else [{"event": "ready", "runtime_s": 0.1}]
+    ready: Message = {"event": "ready", "runtime_s": 0.1}
+    return Subjects(answers={"timing": lambda spec: [] if spec.name == HANGS else [ready]})
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MAPBENCH_LOCK", str(tmp_path / "measure.lock"))
-    monkeypatch.setattr(recording, "LOOK_S", 0.01)
-    monkeypatch.setattr(recording, "_STAND_S", 0.0)
+    monkeypatch.setattr(making, "LOOK_S", 0.01)
+    monkeypatch.setattr(making, "_STAND_S", 0.0)
     monkeypatch.setattr(worker, "_LOOK_S", 0.01)
-    monkeypatch.setattr(recording, "_WAIT_S", 0.01)
+    monkeypatch.setattr(making, "_WAIT_S", 0.01)
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Own]:
     """A worker that is a thread, whose strategies may hang for as long as they like."""
-    with running(subjects := Hanging(), tmp_path, timeout_floor_s=10 * RUN_S) as own:
+    with running(subjects := hanging(), tmp_path, timeout_floor_s=10 * RUN_S) as own:
         own.begin()
         yield own
     assert subjects.living == []
@@ -102,9 +93,7 @@ def test_a_run_can_be_watched_and_one_that_is_cancelled_ends_with_what_it_had(ow
     snapshot = own.snapshot(run_id)
     assert snapshot.state == "running" and snapshot.elapsed_s is not None and snapshot.remaining_s is not None
     assert own.going_on().run.id == run_id
-    eventually(
-        lambda: all(item.memory for item in own.snapshot(run_id).run.measurements), "results come as they arrive"
-    )
+    eventually(lambda: all(item.memory for item in own.snapshot(run_id).run.measurements), "results come at once")
     own.cancel(run_id)
     run = finished(own, run_id)
     assert run.status == "cancelled" and all(item.memory is not None for item in run.measurements)
@@ -142,14 +131,6 @@ def test_runs_wait_in_their_order_and_one_that_is_cancelled_there_hinders_no_oth
     assert finished(own, third).status == "complete", "what has finished cannot be cancelled"
     own.cancel("0" * 24)
     assert own.snapshot("0" * 24) is None and own.snapshot("../../etc/passwd") is None
-
-
-def test_what_the_device_and_the_memory_do_not_allow_is_refused_before_it_is_queued(idle: Own):
-    with pytest.raises(RequestError, match=r"device 'GPU:7' is not on this machine: .*CPU:0"):
-        idle.submit(small_request("batched.eager", device="GPU:7"))
-    with pytest.raises(RequestError, match=r"This cannot fit: .* batch=[0-9]+ is the largest that fits"):
-        idle.submit(small_request("batched.eager", workload="outer_product", size={"batch": 10**6, "side": 32}))
-    assert idle.queue() == () and idle.store.ids() == []
 
 
 def test_two_on_one_machine_take_turns_and_say_for_whom_they_wait(own: Own, tmp_path: Path):
@@ -193,24 +174,11 @@ def test_what_waits_when_a_worker_ends_is_measured_by_the_next_one_in_its_order(
         assert [work.id for work in begun] == waiting and {work.owner for work in begun} == {"ann"}
         for run_id, before in asked.items():
             run = following.store.load(run_id)
-            assert (run.kind, run.request, run.parent, run.claims) == (
-                before.kind, before.request, before.parent, before.claims,
-            )  # fmt: skip
+            for name in ("kind", "request", "parent", "claims"):
+                assert getattr(run, name) == getattr(before, name)
             assert run.kind == "claims" or run.status == "complete", run.stop_reason
         assert all(item.why for item in following.store.load(explained).measurements if not item.twin_of)
         assert following.queue() == ()
-
-
-def test_a_worker_that_is_gone_leaves_its_run_interrupted_and_the_page_says_so_and_goes_on(idle: Own):
-    first, second = (idle.submit(small_request("batched.eager", seed=seed)) for seed in range(2))
-    assert idle.worker.store.queue.next().id == first
-    assert idle.snapshot(first).state == "running"
-    idle.worker.store.close()  # which lets go of its lock, as the end of a process does
-    run = idle.snapshot(first).run
-    assert run.status == "interrupted" and "ended unexpectedly" in run.stop_reason
-    assert idle.snapshot(second).state == "queued"
-    idle.work()
-    assert idle.store.load(second).status == "complete"
 
 
 def test_the_app_starts_its_worker_again_a_few_times_and_then_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -230,19 +198,11 @@ def test_the_app_starts_its_worker_again_a_few_times_and_then_says_so(tmp_path: 
     assert "mapbench worker" in Client(Store(tmp_path)).host().message, "it has none to start"
 
 
-@dataclass
-class Dead(Subjects):
-    """A host that cannot be started."""
-
-    def state(self) -> HostState:
-        return HostState("failed", "the measuring process ended: ImportError: no tensorflow")
-
-    def wait_ready(self, *_: Any) -> bool:
-        return False
-
-
 def test_a_host_that_cannot_start_is_told_and_ends_what_waits_with_its_reason(tmp_path: Path):
-    with running(Dead(), tmp_path) as own:
+    subjects, reason = Subjects(), "the measuring process ended: ImportError: no tensorflow"
+    subjects.state = lambda: HostState("failed", reason)
+    subjects.wait_ready = lambda *_: False
+    with running(subjects, tmp_path) as own:
         assert (own.host().state, "no tensorflow" in own.host().message) == ("failed", True)
         run_id = own.submit(small_request("batched.eager"))
         own.work()
@@ -252,10 +212,10 @@ def test_a_host_that_cannot_start_is_told_and_ends_what_waits_with_its_reason(tm
 
 STEPS = {
     Subjects: "wait_ready",
-    recording: "machine_lock",
+    making: "machine_lock",
     worker.Worker: "_made",
     Comparison: "run",
-    recording.Recording: "end",
+    making.Recording: "end",
 }
 
 
@@ -285,7 +245,7 @@ def test_while_another_holds_the_store_it_is_measured_and_written_when_that_is_o
 ):
     monkeypatch.setattr(database, "READING_S", 0.01)
     monkeypatch.setattr(database, "WRITING_S", 0.01)
-    monkeypatch.setattr(recording, "_FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(making, "_FIRST_PAUSE_S", 0.01)
     measured = threading.Event()
     real = Comparison.run
 
@@ -304,21 +264,6 @@ def test_while_another_holds_the_store_it_is_measured_and_written_when_that_is_o
     assert finished(own, run_id).status == "complete"
 
 
-def test_the_last_write_of_a_run_is_tried_until_it_is_there(own: Own, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(recording, "_FIRST_PAUSE_S", 0.001)
-    faults = [StoreError("database or disk is full"), OSError("no space"), StoreError("disk I/O error")]
-    save = own.worker.store.save
-
-    def failing(run: Run, *, ended: bool = False) -> bool:
-        if ended and faults:
-            raise faults.pop()
-        return save(run, ended=ended)
-
-    own.worker.store.save = failing
-    run = finished(own, own.submit(small_request("batched.eager")))
-    assert run.status == "complete" and not faults
-
-
 def test_a_run_that_is_deleted_while_it_is_measured_ends_and_is_not_written_again(own: Own, tmp_path: Path):
     run_id = own.submit(small_request("batched.eager", HANGS))
     eventually(lambda: hangs(own, run_id), "it is timed")
@@ -329,39 +274,18 @@ def test_a_run_that_is_deleted_while_it_is_measured_ends_and_is_not_written_agai
     assert own.snapshot(run_id) is None
 
 
-def test_a_command_line_begins_its_run_in_the_store_when_that_can_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    measure_here(Subjects(), monkeypatch)
-    local = Local("a test", store=Store(tmp_path))
-    begin, tries = local.store.begin, [0]
-
-    def failing(run: Run, **more: Any) -> None:
-        tries[0] += 1
-        if tries[0] == 1:
-            raise StoreError("database is locked")
-        begin(run, **more)
-
-    monkeypatch.setattr(local.store, "begin", failing)
-    request = small_request("batched.eager")
-    ended = local.measure(request, lambda view: None)
-    assert ended.run.status == "complete" and not ended.problem and tries[0] >= 2
-    assert local.store.load(ended.run.id) == ended.run
-    local.close()
-
-
 @pytest.mark.parametrize(("step", "status"), [("measure", "cancelled"), ("end", "complete")])
 def test_an_interrupt_just_before_it_is_measured_ends_it_and_while_it_is_written_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, status: str
 ):
     measure_here(Subjects(), monkeypatch)
-    real = getattr(recording.Recording, step)
+    real = getattr(making.Recording, step)
 
-    def interrupted(self: recording.Recording, *arguments: Any) -> Any:
+    def interrupted(self: making.Recording, *arguments: Any) -> Any:
         signal.raise_signal(signal.SIGINT)
         return real(self, *arguments)
 
-    monkeypatch.setattr(recording.Recording, step, interrupted)
+    monkeypatch.setattr(making.Recording, step, interrupted)
     with Local("a test", store=Store(tmp_path)) as local:
         ended = local.measure(small_request("batched.eager"), lambda view: None)
         assert ended.run.status == status and local.store.load(ended.run.id) == ended.run

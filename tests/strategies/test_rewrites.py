@@ -45,7 +45,8 @@ def test_a_rewrite_is_a_mapper_of_its_name_for_the_workloads_that_have_it(own: P
     cube, square = workloads.get("cube"), workloads.get("square")
     assert [each.slug for each in strategies.all_strategies(cube)][-6:-3] == MODES
     assert strategies.parse("my_trick.xla") == Strategy("my_trick", "xla")
-    assert strategies.missing(strategies.mapper("my_trick"), square) == "a rewrite 'my_trick'"
+    refusal = strategies.missing(strategies.mapper("my_trick"), square)
+    assert refusal == "my_trick needs a rewrite 'my_trick', which square does not have"
     assert chosen("my_trick") == tuple(MODES)
     assert {"my_trick.graph", "other_trick.graph"} <= set(chosen("default")) & set(chosen("graph"))
     assert f"    {'  '.join(MODES)}" in listing.lines(["CPU:0"])

@@ -104,9 +104,6 @@ def test_scripts_of_every_mapper_alone_compute_the_reference(tmp_path: Path) -> 
         assert_right(case, Path(output), *each, err)
 
 
-# --- how they read -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.usefixtures("live")
 def test_scripts_hold_nothing_unused_and_nothing_without_a_name(tmp_path: Path) -> None:
     for workload in workloads.all():
@@ -120,26 +117,15 @@ def test_scripts_hold_nothing_unused_and_nothing_without_a_name(tmp_path: Path) 
     assert result.returncode == 0, result.stdout
 
 
-# --- what does not fit together ------------------------------------------------------------------------------------
-
-
-def own_case(folder: Path, *changes: tuple[str, str]) -> Case:
-    text = CUBE
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    (folder / "cube.py").write_text(text)
-    return Case(workloads.load_file(folder / "cube.py"), {"batch": 2}, "float32")
-
-
-def test_two_functions_of_one_name_are_refused(tmp_path: Path) -> None:
-    case = own_case(tmp_path, ("def element(", "def map_with_loop("), ("element=element", "element=map_with_loop"))
-    with pytest.raises(script.ScriptError, match="two functions of one script are named 'map_with_loop'"):
-        script.build(case, "loop.eager")
-
-
-def test_functions_of_the_file_that_are_called_stand_in_the_script(tmp_path: Path) -> None:
+def test_functions_of_the_file_that_are_called_stand_in_the_script_and_two_of_one_name_are_refused(
+    tmp_path: Path,
+) -> None:
     helper = "def cubed(x):\n    return x * squared(x)\n\n\ndef squared(x):\n    return x * x\n\n\ndef element("
-    text = script.build(own_case(tmp_path, ("def element(", helper), ("return x**3", "return cubed(x)")), "loop.eager")
+    file = tmp_path / "cube.py"
+    file.write_text(CUBE.replace("def element(", helper).replace("return x**3", "return cubed(x)"))
+    text = script.build(Case(workloads.load_file(file), {"batch": 2}, "float32"), "loop.eager")
     order = [text.index(f"def {name}(") for name in ("inputs", "squared", "cubed", "element", "map_with_loop")]
     assert order == sorted(order) and "def reference(" not in text
+    file.write_text(CUBE.replace("def element(", "def map_with_loop(").replace("=element", "=map_with_loop"))
+    with pytest.raises(script.ScriptError, match="two functions of one script are named 'map_with_loop'"):
+        script.build(Case(workloads.load_file(file), {"batch": 2}, "float32"), "loop.eager")

@@ -20,7 +20,7 @@ from tests.workloads.test_workloads import CUBE
 from workloads import descriptions
 from workloads.case import Case
 from workloads.discovery import DiscoveryError
-from workloads.spec import SizeParameter, Workload
+from workloads.spec import Workload
 
 
 @pytest.fixture
@@ -33,7 +33,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_one_setting_turns_them_off_where_strangers_come(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not descriptions.have_changed(), "there are none"
     (home / "workloads" / "cube.py").write_text(f"raise AssertionError('it is executed')\n{CUBE}")
+    assert descriptions.have_changed()
     monkeypatch.setenv("MAPBENCH_HOSTED", "1")
     assert "cube" not in workloads.names() and workloads.broken() == {}
     with pytest.raises(DiscoveryError, match="MAPBENCH_HOSTED is set"):
@@ -86,7 +88,7 @@ def test_who_measures_executes_them_and_pages_know_them_from_its_row_in_the_stor
     assert script.build(replace(case, workload=workloads.get("cube")), "through_dataset.graph") == written
 
 
-@pytest.mark.parametrize("slug", ["augment", "keras_gradients", "cholesky", "ragged_in", "top_k"])
+@pytest.mark.parametrize("slug", ["augment", "cholesky", "ragged_in", "top_k"])
 def test_described_as_data_a_workload_has_its_shapes_at_every_size_and_its_scripts(slug: str) -> None:
     item = workloads.get(slug)
     again = descriptions.of_data(descriptions.described(item), Workload)
@@ -104,9 +106,3 @@ def test_described_as_data_a_workload_has_its_shapes_at_every_size_and_its_scrip
             assert right / 2 <= forecast <= 2 * right, (name, size)
         assert script.build(shown, "map_fn.graph") == script.build(case, "map_fn.graph")
         assert script.build_reference(shown) == script.build_reference(case)
-
-
-def test_what_another_value_of_an_option_replaces_is_as_in_the_file() -> None:
-    sizes = (SizeParameter("batch", 7, 1, 9, "rows"),)
-    item = replace(workloads.get("decode"), variants={"of": {"bytes": {"sizes": sizes}}})
-    assert descriptions.of_data(descriptions.described(item), Workload).variant({"of": "bytes"}).sizes == sizes

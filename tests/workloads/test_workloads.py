@@ -94,24 +94,16 @@ def right(case: Case) -> tuple[Any, tuple[np.ndarray, ...], Any]:
     return module["elems"], module.get("variables", ()), module["reference_output"]
 
 
-def test_the_projects_own_files_pass_the_checks_of_a_persons() -> None:
+def test_workloads_come_by_group_and_name_have_texts_for_a_person_and_pass_the_checks_of_a_persons_own() -> None:
     for workload in workloads.all():
         workloads.check(workload)
     for mapper in strategies.mappers():
         strategies.check(mapper)
-
-
-def test_workloads_come_by_group_and_name_and_have_texts_for_a_person() -> None:
-    assert {"image_sqrt", "square", "per_example_gradients"} <= set(workloads.names())
-    groups = list(dict.fromkeys(workload.group for workload in workloads.all()))
-    assert groups[: len(workloads.GROUPS)] == list(workloads.GROUPS)
-    for group in groups:
-        names = [workload.slug for workload in workloads.all() if workload.group == group]
-        assert names == sorted(names)
+    places = [(workloads.GROUPS.index(workload.group), workload.slug) for workload in workloads.all()]
+    assert places == sorted(places)
     for workload in workloads.all():
         texts = (workload.title, workload.formula, workload.summary)
         assert all((*texts, *(parameter.help for parameter in (*workload.sizes, *workload.options))))
-        assert workload.dtypes[0] == "float32"
     with pytest.raises(discovery.DiscoveryError, match="workload 'cubism' is not known: choose one of image_sqrt, "):
         workloads.get("cubism")
 
@@ -119,7 +111,6 @@ def test_workloads_come_by_group_and_name_and_have_texts_for_a_person() -> None:
 def assert_described(output: Any, case: Case) -> None:
     assert [array.shape for array in arrays(output)] == [leaf.shape for leaf in leaves(case.output)], case
     assert all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays(output)), case
-    assert sum(array.nbytes for array in arrays(output)) == case.reference_bytes
 
 
 @pytest.mark.parametrize("batch", [3, 0])
@@ -208,15 +199,12 @@ def test_load_file_says_what_is_wrong(tmp_path: Path) -> None:
     for old, new, message in (
         ('slug="cube"', 'slug="Cube 3"', "slug 'Cube 3' is not valid: small letters, digits and _ are"),
         ('SizeParameter("batch",', 'SizeParameter("rows",', "cube has the sizes rows: one must be 'batch'"),
-        ('"batch", 4, 1, 100', '"batch", 4, 5, 100', "cube: the default has batch=4, which is no valid size"),
         ("presets={}", 'presets={"Big": {"batch": 101}}', "cube: Big has batch=101, which is no valid size"),
-        ('slug="cube", ', "", "slug 'my-cube' is not valid: small letters, digits and _ are"),
         ("element=element", "element=lambda x: x**3", "cannot be put into a script: a top-level 'def' can"),
         ("def element(", "def elems(", "name 'element' is not defined"),
         ("def element(x", "def strategy(x):\n    pass\n\n\nelement = strategy\n\n\ndef other(x", "is named 'strategy'"),
         ("Leaf((3,), dtype)", 'Leaf((3,), "flaot32")', "a Leaf has the dtype 'flaot32': choose one of bool, "),
         ("element_input=leaf", "element_input=cost", "is neither a Leaf nor a tuple, list or dict"),
-        ("cost=cost", "cost=leaf", "AttributeError: 'Leaf' object has no attribute 'ops'"),
         ("inputs(batch,", "inputs(rows,", "inputs asks for 'rows': it can have batch, dtype, seed"),
         ("WORKLOAD =", "SOMETHING =", "offers NoneType as WORKLOAD: a Workload is needed"),
     ):

@@ -1,54 +1,103 @@
-"""A page's choices as data: from an address, from a run, and back into an address. Pure.
+"""A page's choices as data: from an address, from a run, back into an address, and in words. Pure.
 
 A form is widget key → value, and the keys are the names of an address's parameters. An address names a run, or none,
 and the choices that are not that run's own, or not the defaults.
 """
 
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import strategies
 import workloads
-from measure.run.request import ALLOCATORS, DEFAULT_BUDGET_S, parse, parse_budget, parse_device, parse_workload
-from measure.run.run import Request
+from measure.judge import answer
+from measure.run import request, sweep_request
+from measure.run.request import Request, case_of, parse_device, parse_workload
+from measure.run.run import Run
+from measure.run.sweep_request import SCALES, SweepRequest
+from views.choices import axes
+from views.choices.axes import NOTHING
+from views.choices.grid import WORDS
 from views.ui import look
-from views.ui.parameters import option_key, size_key
 from workloads.spec import Option
 
+Kind = Literal["compare", "sweep"]
+Form = dict[str, Any]
 AUTOMATIC = "auto"
-# In the list of strategies: nothing is chosen. An empty list is the default.
-NONE = "none"
-WORDS = ("default", "all")
+BUDGET_S = {"compare": request.DEFAULT_BUDGET_S, "sweep": sweep_request.DEFAULT_BUDGET_S}
 # Parameters that are no choices: the run that is shown, and the open tab of its result.
 _OF_RESULT = ("run", "tab")
 # Browsers count so far without a fault.
-_WHOLE = re.compile(r"\s*[+-]?\d{1,15}\s*")
+_MOST = 10**15
+_OF_WORKLOAD: tuple[str, ...] = ("workload",)
 
-Form = dict[str, Any]
-# The texts that an address has for a choice → its value; ValueError, with a sentence, where no field can show it.
-Reader = Callable[[Sequence[str]], Any]
+
+def size_key(name: str) -> str:
+    """Return the parameter of a workload's size."""
+    return f"size_{name}"
+
+
+def option_key(name: str) -> str:
+    """Return the parameter of a workload's option."""
+    return f"option_{name}"
 
 
 @dataclass(frozen=True)
 class Field:
-    """A choice. ``check`` raises ValueError, with a sentence, for a value that its field can show and nobody can
-    measure; ``within`` are the choices that decide what this one is about."""
+    """A choice. ``read`` makes its value of the text in an address; ValueError, with a sentence, where no widget can
+    show it. ``within`` are the choices that decide what this one is about: where they are a run's own, its value of
+    this one is the default."""
 
+    key: str
     default: Any
-    read: Reader
-    check: Callable[[Any], object] = lambda value: None
+    read: Callable[[str], Any] = str
     within: tuple[str, ...] = ()
 
 
-# Choices made so far → the fields that follow from them, these included.
-Fields = Callable[[Mapping[str, Any]], dict[str, Field]]
+def fields(kind: Kind, form: Mapping[Any, Any]) -> Iterator[Field]:
+    """Yield the choices of a page. The later ones follow from the earlier: ``form`` has the value of one by the time
+    that the next is asked for."""
+    yield Field("workload", workloads.names()[0], lambda text: parse_workload(text).slug)
+    if "workload" not in form:  # of a run that cannot be asked for here
+        return
+    workload = workloads.get(form["workload"])
+    for size in workload.sizes:
+        yield Field(size_key(size.name), size.default, _number(size.name), _OF_WORKLOAD)
+    for option in workload.options:
+        if option.values is None:
+            yield Field(option_key(option.name), int(option.default), _number(option.name), _OF_WORKLOAD)
+        else:
+            yield Field(option_key(option.name), str(option.default), partial(_word, option), _OF_WORKLOAD)
+    yield Field("dtype", workload.dtypes[0], _one_of("dtype", workload.dtypes), _OF_WORKLOAD)
+    usual, within = [WORDS[0]], _OF_WORKLOAD
+    if kind == "sweep":
+        offered = list(axes.sweepable(workload))
+        yield Field("sweep", offered[0], _one_of("sweep", offered), _OF_WORKLOAD)
+        seconds = axes.seconds(workload, form["sweep"])
+        yield Field("sweep_2", NOTHING, _one_of("sweep_2", seconds), ("workload", "sweep"))
+        names = axes.swept(form)
+        usual, within = axes.words(workload, names), ("workload", "sweep", "sweep_2")
+        readers = {"points": _number("points"), "scale": _one_of("scale", SCALES)}
+        for place, axis in enumerate(axes.start(workload, names), 1):
+            for key, default in axes.form_of(axis, place).items():
+                yield Field(key, default, readers.get(key.removesuffix("_2"), str), within)
+    # All words, also those that mean nothing: the list of strategies shows them, and Run says so.
+    yield Field("strategies", usual, lambda text: [word.strip() for word in text.split(",") if word.strip()], within)
+    yield Field("device", "CPU:0", parse_device)
+    yield Field("budget", BUDGET_S[kind], _number("budget", float))
+    yield Field("memory_limit", None, _number("memory_limit", optional=True))
+    yield Field("threads", None, _number("threads", optional=True))
+    yield Field("seed", 0, _number("seed"))
+    yield Field("allocator", request.ALLOCATORS[0], _one_of("allocator", request.ALLOCATORS))
+    yield Field("baseline", AUTOMATIC, lambda text: text if text == AUTOMATIC else strategies.parse(text).slug)
 
 
-def read(params: Mapping[str, Sequence[str]], own: Mapping[str, Any], fields: Fields) -> tuple[Form, tuple[str, ...]]:
+# --- from and into an address ----------------------------------------------------------------------------------------
+
+
+def read(kind: Kind, params: Mapping[str, Sequence[str]], own: Mapping[str, Any]) -> tuple[Form, tuple[str, ...]]:
     """Return the form that an address makes, and a sentence for each of its values that something else stands for, and
     for its parameters that the page does not have.
 
@@ -56,35 +105,35 @@ def read(params: Mapping[str, Sequence[str]], own: Mapping[str, Any], fields: Fi
     """
     form: Form = {}
     notices = []
-    while new := {key: field for key, field in fields(form).items() if key not in form}:
-        for key, field in new.items():
-            form[key] = _unsaid(key, field, form, own)
-            if key in params:
-                try:
-                    form[key] = field.read(params[key])
-                except ValueError as error:
-                    instead = ", ".join(filter(None, spelled(form[key]))) or "none"
-                    notices.append(f"{look.sentence(str(error))} {instead} is used instead.")
+    for field in fields(kind, form):
+        form[field.key] = _unsaid(field, form, own)
+        if field.key in params:
+            try:
+                texts = params[field.key]
+                form[field.key] = field.read(",".join(texts) if field.key == "strategies" else texts[-1])
+            except ValueError as error:
+                instead = ", ".join(filter(None, spelled(form[field.key]))) or "none"
+                notices.append(f"{look.sentence(str(error))} {instead} is used instead.")
     if unknown := [key for key in params if key not in form and key not in _OF_RESULT]:
         notices.append(f"The address has parameters that mean nothing here: {', '.join(unknown)}.")
     return form, tuple(notices)
 
 
-def write(form: Mapping[str, Any], own: Mapping[str, Any], fields: Fields) -> dict[str, list[str]]:
+def write(kind: Kind, form: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the parameters with which `read` makes this form again."""
-    return {key: spelled(form[key]) for key in changed(form, own, fields)}
+    return {key: spelled(form[key]) for key in changed(kind, form, own)}
 
 
-def changed(form: Mapping[str, Any], own: Mapping[str, Any], fields: Fields) -> list[str]:
+def changed(kind: Kind, form: Mapping[str, Any], own: Mapping[str, Any]) -> list[str]:
     """Return the keys of the choices that are not the run's own, or not the defaults."""
-    made = fields(form).items()
-    return [key for key, field in made if key in form and form[key] != _unsaid(key, field, form, own)]
+    made = fields(kind, form)
+    return [field.key for field in made if field.key in form and form[field.key] != _unsaid(field, form, own)]
 
 
-def _unsaid(key: str, field: Field, form: Mapping[str, Any], own: Mapping[str, Any]) -> Any:
+def _unsaid(field: Field, form: Mapping[str, Any], own: Mapping[str, Any]) -> Any:
     """Return what is chosen where the address does not say it."""
-    of_run = key in own and all(form.get(name) == own.get(name) for name in field.within)
-    return own[key] if of_run else field.default
+    of_run = field.key in own and all(form[key] == own.get(key) for key in field.within)
+    return own[field.key] if of_run else field.default
 
 
 def spelled(value: Any) -> list[str]:
@@ -96,120 +145,95 @@ def spelled(value: Any) -> list[str]:
     return ["" if value is None else str(value)]
 
 
-# --- the choices of a comparison -------------------------------------------------------------------------------------
+# --- from a request --------------------------------------------------------------------------------------------------
 
 
-def fields(form: Mapping[str, Any], budget_s: float = DEFAULT_BUDGET_S) -> dict[str, Field]:
-    """Return the fields of a comparison."""
-    made = {"workload": Field(workloads.names()[0], lambda given: parse_workload(given[-1]).slug)}
-    if "workload" not in form:
-        return made
-    workload = workloads.get(form["workload"])
-    within = ("workload",)
-    # The rest of what is asked for while a number is checked: it fits any limit, whatever the other fields hold.
-    size = {parameter.name: parameter.least for parameter in workload.sizes}
-    rest = {"workload": workload.slug, "strategies": strategies.all_strategies(workload)[0].slug}
-
-    def number(default: int | None, name: str, part: str = "") -> Field:
-        """``part``: the part of a request that the number stands in, which belongs to the workload."""
-
-        def check(value: Any) -> None:
-            asked: dict[str, Any] = {**rest, "size": dict(size), "workload_options": {}}
-            (asked[part] if part else asked)[name] = value
-            parse(asked)
-
-        return Field(default, _whole(check, optional=default is None), check, within if part else ())
-
-    for parameter in workload.sizes:
-        made[size_key(parameter.name)] = number(parameter.default, parameter.name, "size")
-    for option in workload.options:
-        if option.values is None:
-            made[option_key(option.name)] = number(int(option.default), option.name, "workload_options")
-        else:
-            made[option_key(option.name)] = Field(str(option.default), partial(_word, option), within=within)
-    made["dtype"] = Field(workload.dtypes[0], one_of("dtype", workload.dtypes), within=within)
-    made["device"] = Field("CPU:0", lambda given: parse_device(given[-1]))
-    # All words, also those that mean nothing: the list of strategies shows them, and Run says so.
-    made["strategies"] = Field(
-        [WORDS[0]], lambda given: [word.strip() for part in given for word in part.split(",") if word.strip()],
-        within=within,
-    )  # fmt: skip
-    made["budget"] = Field(budget_s, _seconds, parse_budget)
-    made["memory_limit"] = number(None, "memory_limit_mib")
-    made["threads"] = number(None, "threads")
-    made["seed"] = number(0, "seed")
-    made["allocator"] = Field("pool", one_of("allocator", ALLOCATORS))
-    made["baseline"] = Field(
-        AUTOMATIC, lambda given: given[-1] if given[-1] == AUTOMATIC else strategies.parse(given[-1]).slug
-    )
-    return made
+def of_run(run: Run) -> Form:
+    """Return the form of a run, which would measure the same again, with a word for the strategies of a comparison
+    where there is one; empty where it cannot be asked for here, as an imported one may not."""
+    try:
+        if run.kind == "sweep":
+            return of_request(sweep_request.of_run(run))
+        asked = request.again(run.request)
+    except ValueError:
+        return {}
+    form = of_request(asked)
+    for word in WORDS:
+        if {*request.parse_strategies(case_of(asked), word)} == {*asked.strategies}:
+            form["strategies"] = [word]
+    return form
 
 
-def of_request(request: Request) -> Form:
-    """Return the form of a request that can be made here: its workload and its strategies are offered."""
-    words = {option.name for option in workloads.get(request.workload).options if option.values is not None}
-    options = {name: str(value) if name in words else value for name, value in request.workload_options.items()}
-    same = ("workload", "dtype", "device", "threads", "seed")
-    return {
-        **{key: getattr(request, key) for key in same},
-        "strategies": list(request.strategies),
-        "budget": float(request.budget_s),
-        "memory_limit": request.memory_limit_mib,
-        "allocator": request.allocator or "default",
+def of_request(asked: Request | SweepRequest) -> Form:
+    """Return the form that asks for this."""
+    base, swept = (asked.base, asked.axes) if isinstance(asked, SweepRequest) else (asked, ())
+    fixed = {name: value for name, value in base.size.items() if name not in [axis.name for axis in swept]}
+    # Options of words are texts on the form.
+    texts = {option.name for option in workloads.get(base.workload).options if option.values is not None}
+    form = {
+        **{key: getattr(base, key) for key in ("workload", "dtype", "device", "threads", "seed")},
+        **{size_key(name): value for name, value in fixed.items()},
+        **{option_key(name): str(value) if name in texts else value for name, value in base.workload_options.items()},
+        "strategies": list(base.strategies),
+        "budget": float(base.budget_s),
+        "memory_limit": base.memory_limit_mib,
+        "allocator": base.allocator or "default",
         "baseline": AUTOMATIC,
-        **{size_key(name): value for name, value in request.size.items()},
-        **{option_key(name): value for name, value in options.items()},
     }
+    if swept:
+        form["sweep_2"] = NOTHING
+    for place, axis in enumerate(swept, 1):
+        form |= {axes.keyed("sweep", place): axis.name, **axes.form_of(axis, place)}
+    return form
+
+
+# --- in words --------------------------------------------------------------------------------------------------------
+
+
+def line(asked: Request | SweepRequest) -> str:
+    """image_sqrt · 100×64×64×3 · float32 · CPU:0 · 12 strategies"""
+    base, swept = (asked.base, asked.axes) if isinstance(asked, SweepRequest) else (asked, ())
+    return f"{answer.asked_case(base.record(), swept)} · {choice('strategies', base.strategies)}"
+
+
+def choice(key: str, value: Any) -> str:
+    """Return a choice of a form with its name: batch 100, memory limit 64, 12 strategies."""
+    if key == "strategies":
+        return f"{len(value)} strategies" if len(value) != 1 else value[0]
+    name = key.removeprefix("size_").removeprefix("option_").replace("_", " ")
+    if name.endswith(" 2"):  # of the second axis of a sweep
+        name = f"second {name.removesuffix(' 2')}"
+    return f"{name} {', '.join(spelled(value)) or 'none'}"
 
 
 # --- readers ---------------------------------------------------------------------------------------------------------
 
 
-def text(given: Sequence[str]) -> str:
-    """Read any text."""
-    return given[-1]
-
-
-def one_of(name: str, offered: Sequence[str]) -> Reader:
-    """Return a reader of one of some words."""
-
-    def read_word(given: Sequence[str]) -> str:
-        if given[-1] not in offered:
-            raise ValueError(f"{name}={given[-1]} is not valid: choose one of {', '.join(offered)}")
-        return given[-1]
+def _one_of(name: str, offered: Sequence[str]) -> Callable[[str], str]:
+    def read_word(text: str) -> str:
+        if text not in offered:
+            raise ValueError(f"{name}={text} is not valid: choose one of {', '.join(offered)}")
+        return text
 
     return read_word
 
 
-def whole(name: str) -> Reader:
-    """Return a reader of whole numbers."""
+def _number(name: str, kind: Callable[[str], float] = int, *, optional: bool = False) -> Callable[[str], Any]:
+    """Return a reader of numbers, also of those that nobody can measure; with ``optional``, no text is None."""
 
-    def refuse(value: Any) -> None:
-        raise ValueError(f"{name}={value} is not valid: a whole number is needed")
+    def read_number(text: str) -> float | None:
+        if optional and not text:
+            return None
+        try:
+            value = kind(text)
+        except ValueError:
+            value = math.nan
+        if not abs(value) < _MOST:
+            raise ValueError(f"{name}={text} is not valid: a {'whole ' * (kind is int)}number is needed")
+        return value
 
-    return _whole(refuse)
-
-
-def _whole(check: Callable[[Any], object], *, optional: bool = False) -> Reader:
-    """Return a reader of whole numbers, also of those that ``check`` refuses; with ``optional``, no text is None."""
-
-    def read_whole(given: Sequence[str]) -> int | None:
-        if _WHOLE.fullmatch(given[-1]):
-            return int(given[-1])
-        if given[-1] or not optional:
-            check(given[-1])  # raises, as no rule takes it, and says what is valid
-        return None
-
-    return read_whole
+    return read_number
 
 
-def _seconds(given: Sequence[str]) -> float:
-    try:
-        seconds = float(given[-1])
-    except ValueError:
-        seconds = math.nan
-    return seconds if abs(seconds) < 1e15 else parse_budget(given[-1])  # the rest, and NaN, is refused
-
-
-def _word(option: Option, given: Sequence[str]) -> str:
-    return str(option.parse(given[-1]))
+def _word(option: Option, text: str) -> str:
+    return str(option.parse(text))

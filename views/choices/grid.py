@@ -11,13 +11,14 @@ import strategies
 from measure.run import forecast
 from measure.run.request import RequestError, default_strategies, parse_strategies
 from strategies.spec import ELEMENT, MODES
-from views.choices.address import NONE, WORDS
 from views.ui import look
 from views.ui.memo import Memo
 from workloads.case import Case
 from workloads.spec import Workload
 
-NONE_CHOSEN = "Choose at least one strategy."
+WORDS = ("default", "all")
+# In the list of strategies: nothing is chosen. An empty list is the default.
+NONE = "none"
 _USUAL = ("loop.eager", "map_fn.graph", "vectorized_map.graph", "batched.graph")
 # Within this factor of the least forecast peak a strategy counts as a memory saver; and so do the best few at any rate,
 # one alone would be no comparison.
@@ -28,25 +29,8 @@ _MODES = {
     "xla": "XLA: a tf.function with jit_compile=True. Compiled at the first call, with ops fused where that can be.",
 }
 _memo = Memo(__name__)
-# Name → (words for the list of strategies, slugs that they stand for).
-Presets = dict[str, tuple[list[str], tuple[str, ...]]]
-
-
-def resolve(case: Case, presets: Presets, words: list[str]) -> tuple[tuple[str, ...], str | None]:
-    """Return the chosen slugs, and what is wrong with the list."""
-    if words == [NONE]:
-        return (), NONE_CHOSEN
-    chosen: list[str] = []
-    problems = []
-    for word in [word for word in words if word != NONE] or [WORDS[0]]:
-        try:
-            default = presets["Default"][1]
-            if word == WORDS[0] and not default:
-                raise RequestError("at this size no strategy is forecast to finish in reasonable time: make it smaller")
-            chosen += default if word == WORDS[0] else parse_strategies(case, [word])
-        except RequestError as error:
-            problems.append(look.sentence(str(error)))
-    return tuple(dict.fromkeys(chosen)), " ".join(problems) or None
+# Name → the slugs that it stands for.
+Presets = dict[str, tuple[str, ...]]
 
 
 def usual(workload: Workload) -> list[str]:
@@ -56,82 +40,87 @@ def usual(workload: Workload) -> list[str]:
 
 def presets_of(case: Case) -> Presets:
     """Return the presets; forecasts decide what «default» and «memory savers» are, so they are kept for a case."""
-    key = (
-        strategies.version(), case.workload.slug, *case.size.values(), case.dtype, *case.options.values(), case.device
-    )  # fmt: skip
+    sizes_and_options = (*case.size.values(), *case.options.values())
+    key = (strategies.version(), case.workload.slug, *sizes_and_options, case.dtype, case.device)
     return _memo.get(key, lambda: _presets_of(case))
 
 
 def _presets_of(case: Case) -> Presets:
-    offered = strategies.all_strategies(case.workload)
-    everything = tuple(strategy.slug for strategy in offered)
-    forecasts = {slug: forecast.estimate(case, slug) for slug in everything}
-    least = min(estimate.peak_bytes for estimate in forecasts.values())
-    default = tuple(default_strategies(case))
+    offered, default = strategies.all_strategies(case.workload), default_strategies(case)
+    forecasts = {slug: forecast.estimate(case, slug) for slug in default}
     thriftiest = sorted(default, key=lambda slug: (forecasts[slug].peak_bytes, forecasts[slug].latency_s))
-    thriftiest = thriftiest[:_FEWEST_SAVERS]
-    savers = [slug for slug in default if forecasts[slug].peak_bytes <= _THRIFTY * least or slug in thriftiest]
+    enough_bytes = _THRIFTY * forecasts[thriftiest[0]].peak_bytes
+    savers = {*thriftiest[:_FEWEST_SAVERS], *(slug for slug in default if forecasts[slug].peak_bytes <= enough_bytes)}
     return {
-        "Default": ([WORDS[0]], default),
-        "The usual four": (usual(case.workload), tuple(usual(case.workload))),
-        "Everything in graph mode": (["graph"], tuple(one.slug for one in offered if one.mode == "graph")),
-        "Memory savers": (savers, tuple(savers)),
-        "All": (["all"], everything),
+        "Default": tuple(default),
+        "The usual four": tuple(usual(case.workload)),
+        "Memory savers": tuple(slug for slug in default if slug in savers),
+        "All": tuple(strategy.slug for strategy in offered),
     }
 
 
-def draw(case: Case, presets: Presets, chosen: tuple[str, ...]) -> None:
+def resolve(case: Case, presets: Presets, words: list[str]) -> tuple[tuple[str, ...], str | None]:
+    """Return the slugs that the list of strategies stands for, and what is wrong with it."""
+    if words == [NONE]:
+        return (), "Choose at least one strategy."
+    of_word: Presets = {slug: (slug,) for slug in presets["All"]}
+    of_word |= {word: presets[word.title()] for word in WORDS}
+    chosen, problems = list[str](), list[str]()
+    for word in [word for word in words if word != NONE] or [WORDS[0]]:
+        try:
+            chosen += of_word.get(word) or parse_strategies(case, [word])
+        except RequestError as error:
+            problems.append(f"«{word}» cannot be chosen: {error}.")
+    return tuple(dict.fromkeys(chosen)), " ".join(problems) or None
+
+
+def draw(workload: Workload, presets: Presets, chosen: tuple[str, ...]) -> None:
     """Draw the presets and the grid, in which what is chosen is ticked; a click sets the list of strategies."""
-    by_slug = {strategy.slug: strategy for strategy in strategies.all_strategies(case.workload)}
-    order = {slug: place for place, slug in enumerate(by_slug)}
+    state, everything = st.session_state, presets["All"]
 
     def choose(words: Iterable[str]) -> None:
-        st.session_state["strategies"] = list(words) or [NONE]
+        state["strategies"] = list(words) or [NONE]
 
     def toggle(*group: str) -> None:
         """Choose all of the group, or, where all are chosen already, none of it."""
-        others = {*chosen} - {*group}
-        wanted = others if {*group} <= {*chosen} else {*chosen, *group}
-        choose(sorted(wanted, key=lambda slug: (order.get(slug, len(order)), slug)))
+        wanted = {*chosen} - {*group} if {*group} <= {*chosen} else {*chosen, *group}
+        choose([*(slug for slug in everything if slug in wanted), *sorted(wanted - {*everything})])
 
     def use_preset() -> None:
-        if picked := st.session_state["strategy_preset"]:
-            choose(presets[picked][0])
+        if name := state["strategy_preset"]:
+            choose([name.lower()] if name.lower() in WORDS else presets[name])
 
-    same = [name for name, (_, slugs) in presets.items() if set(slugs) == set(chosen)]
-    st.session_state["strategy_preset"] = same[0] if same else None
+    state["strategy_preset"] = next((name for name, slugs in presets.items() if {*slugs} == {*chosen}), None)
     st.pills(
         "Strategies", list(presets), key="strategy_preset", on_change=use_preset,
         help="How the function is mapped (rows), and how that runs (columns). The name of a row or a column chooses "
         "all of it.",
     )  # fmt: skip
 
-    def draw_row(label: str, about: str, key: tuple[str, ...], modes: dict[str, str]) -> None:
+    def draw_row(mapper: str, element: str | None, modes: dict[str, str]) -> None:
+        """Draw the strategies of a mapper, or of another way to write the element function under it."""
+        label, about, key = mapper, mappers[mapper].summary, [mapper]
+        if element is not None:
+            label, about = f"↳ {element}", f"{mapper} of the element function as {element} writes it"
+            key += [ELEMENT, element]
         with grid.cell(column_span=len(MODES)):
             st.button(
                 label, key=look.key("row", *key), type="tertiary", on_click=toggle, args=list(modes.values()),
                 help=look.plain(about), wrap=False,
             )  # fmt: skip
         for mode in MODES:
-            if mode not in modes:
-                grid.cell()
-                continue
-            cell = look.key("cell", *key, mode)
-            st.session_state[cell] = modes[mode] in chosen
-            st.checkbox(modes[mode], key=cell, on_change=toggle, args=[modes[mode]], label_visibility="collapsed")
-
-    # The mapper's name or its element's, the hint on it, its key, and its strategy in each of its modes.
-    rows: dict[bool, list[tuple[str, str, tuple[str, ...], dict[str, str]]]] = {True: [], False: []}
-    for mapper in strategies.mappers():
-        offered = strategies.of_mapper(mapper, case.workload) if strategies.offered(mapper, case.workload) else []
-        for element in dict.fromkeys(strategy.element for strategy in offered):
-            modes = {strategy.mode: strategy.slug for strategy in offered if strategy.element == element}
-            group = rows[bool(mapper.default_modes)]
-            if element is None:
-                group.append((mapper.slug, mapper.summary, (mapper.slug,), modes))
+            if slug := modes.get(mode):
+                state[cell := look.key("cell", *key, mode)] = slug in chosen
+                st.checkbox(slug, key=cell, on_change=toggle, args=[slug], label_visibility="collapsed")
             else:
-                about = f"{mapper.slug} of the element function as {element} writes it"
-                group.append((f"↳ {element}", about, (mapper.slug, ELEMENT, element), modes))
+                grid.cell()
+
+    # Mapper and element function → the strategy in each mode.
+    mappers = {mapper.slug: mapper for mapper in strategies.mappers()}
+    rows: dict[tuple[str, str | None], dict[str, str]] = {}
+    for strategy in strategies.all_strategies(workload):
+        rows.setdefault((strategy.mapper, strategy.element), {})[strategy.mode] = strategy.slug
+    further = {row: modes for row, modes in rows.items() if not mappers[row[0]].default_modes}
     with st.grid(
         2 * len(MODES), min_column_width=40, wrap=False, gap=None, vertical_alignment="center", key="strategies_grid"
     ) as grid:
@@ -140,23 +129,23 @@ def draw(case: Case, presets: Presets, chosen: tuple[str, ...]) -> None:
         for mode in MODES:
             st.button(
                 f"{look.glyph(mode)} {mode}", key=look.key("column", mode), type="tertiary", width="stretch",
-                on_click=toggle, args=[slug for slug, strategy in by_slug.items() if strategy.mode == mode],
-                wrap=False, help=_MODES[mode],
+                on_click=toggle, args=[modes[mode] for modes in rows.values() if mode in modes], wrap=False,
+                help=_MODES[mode],
             )  # fmt: skip
-        for row in rows[True]:
-            draw_row(*row)
-        further = {slug for *_, modes in rows[False] for slug in modes.values()}
-        shown = is_used = bool(further & {*chosen})
+        for row, modes in rows.items():
+            if row not in further:
+                draw_row(*row, modes)
+        shown = is_used = any(slug in chosen for modes in further.values() for slug in modes.values())
         if further and not is_used:  # what is chosen is not folded away
-            shown = st.session_state.get("more_shown", False)
-            count = len({key[0] for _, _, key, _ in rows[False]})
+            shown = state.get("more_shown", False)
+            count = len({mapper for mapper, _ in further})
             with grid.cell(column_span=2 * len(MODES)):
                 st.button(
                     f"{'▾' if shown else '▸'} {count} more mapper{'s' * (count > 1)}", key="more", type="tertiary",
-                    on_click=st.session_state.update, args=[{"more_shown": not shown}], wrap=False,
+                    on_click=state.update, args=[{"more_shown": not shown}], wrap=False,
                     help="«Default» leaves these out, «All» takes them.",
                 )  # fmt: skip
-        for row in rows[False] if shown else []:
-            draw_row(*row)
-    if typed := [slug for slug in chosen if slug not in by_slug]:
+        for row, modes in further.items() if shown else ():
+            draw_row(*row, modes)
+    if typed := [slug for slug in chosen if slug not in everything]:
         st.caption(f"and, from the list under Advanced: {look.plain(', '.join(typed))}")

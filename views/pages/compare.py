@@ -4,27 +4,17 @@ import streamlit as st
 
 from measure.store.store import Snapshot
 from views.choices import address
-from views.choices.address import fields
-from views.choices.compare import Choices, choose, of_run, unasked
+from views.choices.form import Choices
 from views.pages import frame, opening
 from views.result import examples
-from views.ui import look
 from workloads import places
 
 _OF_CASE = ("workload", "size_", "option_", "dtype", "device")
 
 
-def _needs(chosen: Choices) -> str:
-    if chosen.needs is None or chosen.request is None:
-        return ""
-    count = len(chosen.request.strategies)
-    memory, time = look.size(chosen.needs.peak_bytes), look.duration(chosen.needs.seconds)
-    return f"{count} strateg{'ies' if count > 1 else 'y'}: needs about **{memory}** and **{time}**"
-
-
 def _body(snapshot: Snapshot | None, chosen: Choices) -> None:
     if snapshot is None:
-        changed = address.changed(opening.chosen(fields), {}, fields)
+        changed = address.changed("compare", opening.chosen("compare"), {})
         # The examples are of other cases than a form that names one: beside it they would pass for its result.
         if places.viewer() or not any(key.startswith(_OF_CASE) for key in changed):
             examples.draw()
@@ -44,6 +34,4 @@ def _body(snapshot: Snapshot | None, chosen: Choices) -> None:
         )
 
 
-frame.draw(
-    "compare", fields=fields, choose=unasked if places.viewer() else choose, of_run=of_run, needs=_needs, body=_body
-)  # fmt: skip
+frame.draw("compare", _body)

@@ -4,23 +4,24 @@ Where there is a run, the choices are one line above it, until somebody unfolds 
 """
 
 from collections.abc import Callable
-from typing import Literal, Protocol, TypeVar
 
+import msgspec
 import streamlit as st
 
 import strategies
 from measure import client, hosting
 from measure.admission import beyond
-from measure.run.request import Request
+from measure.run.request import RequestError
 from measure.run.run import Run
 from measure.run.sweep_request import SweepRequest
 from measure.store.store import Snapshot
-from views.choices import address, summary
-from views.choices.address import Fields, Form
-from views.pages import opening, trust
+from views.choices import address, form
+from views.choices.address import Kind
+from views.choices.form import Choices
+from views.pages import opening
 from views.pages.opening import Opened
-from views.result import actions, progress
-from views.ui import guard, layout, look
+from views.result import actions, lookup, progress
+from views.ui import guard, look, permission
 from workloads import places
 
 VIEWER = (
@@ -32,53 +33,23 @@ _PURPOSE = (
     "You map a function over the first axis of a tensor: which way is fastest here, at which memory, and is it right?"
 )
 _HOST_POLL_S = 1.0
-_UNFOLDED = "unfolded"
-# The run that was asked for, until it is shown.
-_ASKED = "asked_run"
+# Of the session: the run above which the choices are unfolded, and the one that was asked for, until it is shown.
+_UNFOLDED, _ASKED = "unfolded", "asked_run"
 
 
-class Choices(Protocol):
-    """A request, or why the choices make none: ``wrong`` names the choices whose fields say it, ``refusal`` is a
-    sentence that nothing else says."""
-
-    @property
-    def request(self) -> Request | SweepRequest | None: ...
-
-    @property
-    def refusal(self) -> str | None: ...
-
-    @property
-    def wrong(self) -> tuple[str, ...]: ...
-
-
-C = TypeVar("C", bound=Choices)
-
-
-def draw(
-    kind: Literal["compare", "sweep"],
-    *,
-    fields: Fields,
-    choose: Callable[[tuple[str, ...]], C],
-    of_run: Callable[[Run], Form],
-    needs: Callable[[C], str],
-    body: Callable[[Snapshot | None, C], None],
-) -> None:
-    """Draw the page of one kind of runs.
-
-    ``fields`` are those of its choices, which ``choose`` draws, given the devices, which are none while the measuring
-    process is starting; ``of_run`` returns the choices of a run; ``needs`` returns the forecast of a request as
-    Markdown; ``body`` draws the run, or the first visitor's page.
-    """
+def draw(kind: Kind, body: Callable[[Snapshot | None, Choices], None]) -> None:
+    """Draw the page of one kind of runs; ``body`` draws the run, or the first visitor's page."""
     with guard.calm("the page"):
         if (asked := st.session_state.pop(_ASKED, None)) is not None:
             actions.show(asked)
-        opened = opening.read(kind, fields, of_run)
+        opened = opening.read(kind)
         run = None if opened.snapshot is None else opened.snapshot.run
         if run is not None and run.kind != kind:
             opening.anew()
             st.switch_page(f"views/pages/{run.kind}.py", query_params={"run": run.id})
         folded = places.viewer() or (run is not None and st.session_state.get(_UNFOLDED) != run.id)
-        st.html(look.style(mapper.slug for mapper in strategies.mappers()) + layout.style(folded=folded))
+        grid = [mapper.slug for mapper in strategies.mappers()]
+        st.html(look.style(grid, "folded" if folded else "unfolded"))
         with st.container(key="notices"):
             for notice in filter(None, (*st.session_state.get("notices", ()), opened.problem)):
                 st.warning(look.plain(notice), icon=":material/link_off:")
@@ -92,14 +63,14 @@ def draw(
         if run is not None and not folded:
             left.button("▾ Fold the choices", key="fold", type="tertiary", on_click=_unfold, args=(None,))
         with left.container(key="form"), guard.calm("the choices"):
-            chosen = choose(client.shared().host().devices)
+            chosen = form.choose(kind, client.shared().host().devices)
         result = right.container(key="result")
         pressed = False
         if places.viewer():
             result.caption(f":material/visibility: {VIEWER}")
         else:
             with bar:
-                pressed = _run_bar(chosen, needs(chosen), run if folded else None)
+                pressed = _run_bar(chosen, run if folded else None)
         if pressed and chosen.request is not None:
             # Of the choices as they are now: who is quick changes one and presses Run before the page is drawn anew.
             st.session_state[_ASKED] = actions.queue(chosen.request)
@@ -107,10 +78,10 @@ def draw(
         state, place = result.container(key="state"), result.container(key="body")
         if not opened.problem:
             with state:
-                _state(opened, chosen, fields)
+                _state(opened, chosen, kind)
             with place:
                 body(opened.snapshot, chosen)
-        opening.write(kind, opened, fields)
+        opening.write(kind, opened)
         if pressed:
             st.rerun()  # only now, since widgets that were not drawn are forgotten
 
@@ -119,22 +90,20 @@ def _unfold(run_id: str | None) -> None:
     st.session_state[_UNFOLDED] = run_id
 
 
-def _run_bar(chosen: Choices, needs: str, folded_for: Run | None) -> bool:
+def _run_bar(chosen: Choices, folded_for: Run | None) -> bool:
     """Draw what is always in sight: the button with the forecast, or why the choices cannot be run; and, where they are
     folded above a run, the choices in one line. True if the button was pressed."""
     # What is more than this server allows is to be said before Run is pressed.
     cannot = chosen.refusal or (beyond(chosen.request, hosting.limits()) if chosen.request else None)
     if refusal := st.session_state.pop("refusal", None) or cannot:
         st.warning(look.plain(look.sentence(refusal)), icon=":material/block:")
-    if chosen.wrong:
-        st.caption(f":material/block: Run waits for a valid {look.plain(' and '.join(chosen.wrong))}.")
-    elif needs and folded_for is None:
-        st.caption(needs)
+    if chosen.needs and folded_for is None:
+        st.caption(chosen.needs)
     with st.container(
         key="run_line", horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", wrap=False
     ):
         if folded_for is not None:
-            line = summary.line(chosen.request) if chosen.request else str(st.session_state["workload"])
+            line = address.line(chosen.request) if chosen.request else str(st.session_state["workload"])
             st.button(f"▸ {look.plain(line)}", key="fold", type="tertiary", on_click=_unfold, args=(folded_for.id,))
         pressed = st.button(
             "Run", type="primary", key="run", icon=":material/play_arrow:", shortcut="Ctrl+Enter",
@@ -156,7 +125,10 @@ def _host() -> None:
         st.caption(f":material/hourglass_top: {look.plain(host.message or 'TensorFlow is being loaded')}")
 
 
-def _state(opened: Opened, chosen: Choices, fields: Fields) -> None:
+# --- the run that is shown -------------------------------------------------------------------------------------------
+
+
+def _state(opened: Opened, chosen: Choices, kind: Kind) -> None:
     """Draw how the run stands, and where it is one of other choices than those on the form."""
     snapshot = opened.snapshot
     if snapshot is None:
@@ -164,13 +136,14 @@ def _state(opened: Opened, chosen: Choices, fields: Fields) -> None:
             st.caption(f":material/hourglass_top: {look.plain(going_on)}")
         return
     if not places.viewer():
-        is_strange = trust.draw(snapshot.run)
-        if not opened.own and not is_strange:
+        if actions.comes_with_code(snapshot.run):
+            _trust_box(snapshot.run)
+        elif not opened.own:
             st.caption(
                 ":material/info: This run's workload or strategies are not known here, so the choices are other ones."
             )
-        if others := _other_choices(opened, chosen, fields):
-            st.html(layout.GREY)
+        if others := _other_choices(opened, chosen, kind):
+            st.html(look.sheet("grey"))
             with st.container(key="agreement", border=True, horizontal=True, vertical_alignment="center", gap="small"):
                 words = look.plain(", ".join(others))
                 st.markdown(
@@ -178,17 +151,15 @@ def _state(opened: Opened, chosen: Choices, fields: Fields) -> None:
                     width="stretch",
                 )
                 own = {key: value for key, value in opened.own.items() if key != "baseline"}
-                st.button("Take the choices of this result", key="take", on_click=opening.choose, args=(own,))
-    if snapshot.state != "finished":
-        progress.watch(snapshot)
+                st.button("Take the choices of this result", key="take", on_click=st.session_state.update, args=(own,))
     actions.draw(snapshot)
 
 
-def _other_choices(opened: Opened, chosen: Choices, fields: Fields) -> list[str]:
+def _other_choices(opened: Opened, chosen: Choices, kind: Kind) -> list[str]:
     """Return, in words, the choices of a finished run that are not those on the form."""
     if opened.snapshot is None or opened.snapshot.state != "finished" or not opened.own:
         return []
-    keys = address.changed(opening.chosen(fields), opened.own, fields)
+    keys = address.changed(kind, opening.chosen(kind), opened.own)
     if "workload" in keys:
         keys = ["workload"]
     request = chosen.request.base if isinstance(chosen.request, SweepRequest) else chosen.request
@@ -196,4 +167,39 @@ def _other_choices(opened: Opened, chosen: Choices, fields: Fields) -> list[str]
     if request is not None and set(request.strategies) == set(of_run):
         keys = [key for key in keys if key != "strategies"]
     own = {**opened.own, "strategies": of_run}
-    return [summary.choice(key, own[key]) for key in keys if key != "baseline" and key in own]
+    return [address.choice(key, own[key]) for key in keys if key != "baseline" and key in own]
+
+
+def _trust_box(run: Run) -> None:
+    """Draw the box above a run of somebody's own function that is not known here: its code, and the button that runs
+    it. Nothing of it is executed before that is pressed."""
+    own = run.request.own
+    assert own is not msgspec.UNSET, "it comes with code"
+    with st.container(border=True, key="trust", gap="small"):
+        st.markdown(
+            f":material/shield: **This run came with code**: the function {look.plain(own.given.function)}, which is "
+            "not known here. Nothing of it was executed. To measure it here, read it first."
+        )
+        with st.expander("The code that came with the run", icon=":material/code:"):
+            st.code(own.given.code, language="python")
+        if permission.may_execute():
+            st.button(
+                "I trust this code, run it here", key="trust_it", icon=":material/verified_user:", on_click=_trust,
+                args=(run.id,),
+            )  # fmt: skip
+        else:
+            st.caption(
+                "On this server no code of others is run. Export the run and import it where Mapbench runs on your "
+                "machine."
+            )
+
+
+def _trust(run_id: str) -> None:
+    try:
+        request = lookup.find(run_id).run.request
+        assert request.own is not msgspec.UNSET, "it comes with code"
+        permission.give(request.own.given, request.size, request.seed)
+    except RequestError as error:
+        st.session_state["notices"] = (f"The code of this run cannot be measured here: {error}.",)
+    else:
+        actions.again(run_id)

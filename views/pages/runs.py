@@ -1,25 +1,24 @@
 """The Runs page: every run that is kept, to find, open, export, pin, delete, and import."""
 
 import zlib
-from collections.abc import Callable
 
 import pandas as pd
 import streamlit as st
 
 from measure import client
 from measure.admission import NOBODY
-from measure.claims.tries import WORKLOAD as CLAIMS
 from measure.run.place import StoreError
 from measure.store.entries import RUNNING, Entry, Query
-from views.pages import opening, uploads
+from views.pages import opening, server
 from views.result import exports
-from views.ui import guard, look, session, times
+from views.ui import guard, look, session
 from workloads import places
 
 _ON_A_PAGE = 50
-_COMPARE = "views/pages/compare.py"
-# Status → its words where they are others.
-_STATUSES = {"complete": "", "budget": "budget spent", "cancelled": "", "interrupted": "", RUNNING: ""}
+# Status → its words.
+_STATUSES = {one: one for one in ("complete", "budget", "cancelled", "interrupted", RUNNING)} | {
+    "budget": "budget spent"
+}
 # Of the session: the page of the list, and how many files were imported.
 _PAGE, _UPLOADS = "runs_page", "runs_upload"
 
@@ -44,65 +43,62 @@ def _draw() -> None:
         st.info(f"No run is kept yet: {measure}import a run file.", icon=":material/inbox:")
     st.file_uploader(
         "Import a run file", type=["json"], key=_upload_key(), on_change=_import,
-        max_upload_size=uploads.most_bytes() // 2**20,
+        max_upload_size=server.most_bytes() // 2**20,
         help="A run that was exported elsewhere. It is checked, marked as imported, and nothing in it is executed.",
     )  # fmt: skip
 
 
 def _query() -> Query:
-    values = client.shared().store.values()
-    options = {"workload": values["workload"], "status": list(_STATUSES), "device": values["device"]}
+    def first_page() -> None:
+        st.session_state[_PAGE] = 1
+
+    options = {**client.shared().store.values(), "status": list(_STATUSES)}
     with st.grid(4, min_column_width=170, gap="small", key="runs_filters") as grid:
         with grid.cell():
             text = st.text_input(
                 "Search", key="runs_text", placeholder="verdict, machine, date …", icon=":material/search:",
-                on_change=_to_first_page,
+                on_change=first_page,
             )  # fmt: skip
         chosen = {}
-        for name in options:
+        for name in ("workload", "status", "device"):
             with grid.cell():
                 chosen[name] = st.selectbox(
                     name.title(), options[name], index=None, key=f"runs_{name}", placeholder="all",
-                    on_change=_to_first_page, format_func=lambda option: _STATUSES.get(option) or option,
+                    on_change=first_page, format_func=lambda option: _STATUSES.get(option, option),
                 )  # fmt: skip
     return Query(text, **chosen)
 
 
-def _to_first_page() -> None:
-    st.session_state[_PAGE] = 1
-
-
 def _table(entries: list[Entry]) -> list[Entry]:
-    """Draw the list and return the chosen entries."""
-    columns: dict[str, Callable[[Entry], str]] = {
-        "open": lambda entry: ":material/open_in_new: Open",
-        "case": _case,
-        "verdict": lambda entry: entry.verdict or look.MISSING,
-        "whose": _whose,
-        "status": lambda entry: (_STATUSES[entry.status] or entry.status) + (", pinned" if entry.pinned else ""),
-        f"date ({times.zone()})": lambda entry: times.local(entry.created),
-        "machine": lambda entry: entry.machine or look.MISSING,
-    }
+    """Draw the list and return the chosen entries. The name and the verdict come first: a phone shows no more."""
+    rows = [
+        {
+            "open": ":material/open_in_new:",
+            "workload": entry.workload,
+            "verdict": entry.verdict or look.MISSING,
+            "case": " · ".join(filter(None, (entry.size, entry.device))),
+            "whose": _whose(entry),
+            "status": _STATUSES[entry.status] + (", pinned" if entry.pinned else ""),
+            f"date ({session.zone()})": session.local(entry.created),
+            "machine": entry.machine or look.MISSING,
+        }
+        for entry in entries
+    ]
     # A selection is of places in the table: with other runs in it, it is another table.
     shown = zlib.crc32(" ".join(entry.id for entry in entries).encode())
     chosen = st.dataframe(
-        pd.DataFrame({name: [cell(entry) for entry in entries] for name, cell in columns.items()}),
-        hide_index=True, key=f"runs_table_{shown}", on_select="rerun", selection_mode="multi-row", row_height=30,
-        height="content", alt="Runs, the newest first",
+        pd.DataFrame(rows), hide_index=True, key=f"runs_table_{shown}", on_select="rerun", selection_mode="multi-row",
+        row_height=30, height="content", alt="Runs, the newest first",
         column_config={
-            "open": st.column_config.ButtonColumn("", key="runs_open", type="tertiary", width="small"),
+            "open": st.column_config.ButtonColumn("", key="runs_open", type="tertiary", width=40, help="Open the run"),
+            "workload": st.column_config.TextColumn(width=130),
             "verdict": st.column_config.TextColumn(width="large"),
         },
     )  # fmt: skip
     click = st.session_state.get("runs_open")
     if click is not None and click.row < len(entries):
-        st.switch_page(_COMPARE, query_params={"run": entries[click.row].id})
+        st.switch_page("views/pages/compare.py", query_params={"run": entries[click.row].id})
     return [entries[row] for row in chosen.selection.rows if row < len(entries)]
-
-
-def _case(entry: Entry) -> str:
-    claims = entry.workload == CLAIMS
-    return entry.size if claims else " · ".join(filter(None, (entry.workload, entry.size, entry.device)))
 
 
 def _whose(entry: Entry) -> str:
@@ -171,7 +167,7 @@ def _import() -> None:
         return
     st.session_state[_UPLOADS] = st.session_state.get(_UPLOADS, 0) + 1
     try:
-        run_id, added = uploads.take(uploaded, session.visitor().owner)
+        run_id, added = server.take(uploaded, session.visitor().owner)
     except (ValueError, StoreError) as error:
         st.warning(look.plain(f"{uploaded.name} was not imported: {error}."))
         return

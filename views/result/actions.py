@@ -1,13 +1,15 @@
-"""The line below a run: where it comes from, and the buttons that share, continue, repeat and export it."""
+"""The head of a run: its case, where it comes from, and the buttons that share, continue, repeat and export it."""
 
 import contextlib
+from dataclasses import replace
 
 import msgspec
 import streamlit as st
+from msgspec import structs
 
 from measure import client
 from measure.claims.tries import still_tried
-from measure.engine import continuing
+from measure.engine.sweep import is_open
 from measure.machine import environment
 from measure.run.place import StoreError
 from measure.run.request import Request, RequestError
@@ -15,12 +17,20 @@ from measure.run.request import again as asked_again
 from measure.run.run import Run
 from measure.run.sweep_request import SweepRequest, of_run
 from measure.store.store import Snapshot
-from views.result import exports, heading, lookup, reproduction, sweep_continue
-from views.ui import guard, look, session, share, steps, times
+from views.result import exports, heading, lookup, reproduction
+from views.ui import browser, guard, look, session
 from workloads import functions, places
 
 # The run that answered the last request without being measured for it.
 _ANSWERED = "answered"
+# Label, ending of the address, explanation.
+_FILES = (
+    ("Run file (JSON)", "json", "Everything, without loss; can be imported."),
+    ("Table (CSV)", "csv", "One line for each strategy."),
+    ("Samples (CSV)", "samples.csv", "Every raw sample."),
+    ("Summary (Markdown)", "md", "For a pull request: verdict, table, environment, link."),
+    ("Figures (zip)", exports.FIGURES, "Every chart as SVG and as PNG; takes some seconds."),
+)
 
 
 def start(request: Request | SweepRequest, parent: str | None = None, continue_from: str | None = None) -> None:
@@ -48,13 +58,13 @@ def show(run_id: str) -> None:
         snapshot = client.shared().snapshot(run_id)
         if snapshot is not None and snapshot.state == "finished":
             st.session_state[_ANSWERED] = run_id
-    steps.to_run(run_id)
+    browser.to_run(run_id)
 
 
 def again(run_id: str) -> None:
     """Queue a run that repeats this one, and show it."""
     try:
-        run = lookup.find(run_id)
+        run = lookup.find(run_id).run
         if run.kind == "claims":
             show(client.shared().submit(still_tried(run), run.id, session.visitor()))
         else:
@@ -63,54 +73,69 @@ def again(run_id: str) -> None:
         st.session_state["notices"] = (f"This cannot be measured here: {error}.",)
 
 
+def go_on(run_id: str) -> None:
+    """Queue a sweep that goes on with this one, within the time budget that the page's field has now, and show it."""
+    try:
+        run = lookup.find(run_id).run
+        budget_s = float(st.session_state.get("budget", run.request.budget_s))
+        asked = of_run(run)
+        start(replace(asked, base=structs.replace(asked.base, budget_s=budget_s)), continue_from=run_id)
+    except RequestError as error:
+        st.session_state["notices"] = (f"This cannot be continued here: {error}.",)
+
+
 def comes_with_code(run: Run) -> bool:
     """True for a run of somebody's own function that nobody has given to this server."""
     return run.request.own is not msgspec.UNSET and functions.get(run.request.workload) is None
 
 
 def draw(snapshot: Snapshot) -> None:
-    """Draw where a run comes from, the buttons, and what it says about the run that it repeats."""
+    """Draw the case, where the run comes from, the buttons, and what it says about the run that it repeats."""
     run, finished = snapshot.run, snapshot.state == "finished"
     answers = finished and st.session_state.get(_ANSWERED) == run.id
-    outlook = ""
-    heading.title(run)
-    with guard.calm("the buttons"), st.container(key="about_run", gap="small"):
+    with guard.calm("the head of the run"), st.container(key="about_run", gap="small"):
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            with st.container(gap="xsmall", width="stretch"):
+                heading.title(run)
+                mark = ":violet-badge[:material/upload_file: imported] " if snapshot.imported else ""
+                st.caption(f"{mark}{origin(run)}")
+            with st.container(horizontal=True, width="content", key="actions", gap="small"):
+                _buttons(snapshot, "anew" if answers else "again")
         if answers:
-            with st.container(horizontal=True, key="answered", gap="small", vertical_alignment="center"):
-                ago = times.since(run.finished)
-                st.markdown(f":material/history: **Measured {ago} ago**, with the same request", width="content")
-                st.button("Measure anew", key="anew", type="tertiary", icon=":material/replay:", on_click=again,
-                          args=(run.id,))  # fmt: skip
-        if finished:
-            mark = ":violet-badge[:material/upload_file: imported] " if snapshot.imported else ""
-            st.caption(f"{mark}{origin(run)}")
-        with st.container(horizontal=True, key="actions", gap="small", vertical_alignment="center"):
-            share.button(run.id, exports.of_run(run.id, "json"))
-            if finished and not places.viewer():
-                # One that comes from elsewhere is not continued: what it holds cannot be vouched for here.
-                if run.kind == "sweep" and continuing.is_open(run) and not snapshot.imported:
-                    outlook = sweep_continue.draw(
-                        run, snapshot.version, lambda request, run_id: start(request, continue_from=run_id)
-                    )
-                if not answers and not comes_with_code(run):
-                    st.button(
-                        "Measure again here", key="again", icon=":material/replay:", on_click=again, args=(run.id,),
-                        help="Measures the same request on this machine, then says whether the verdict was "
-                        "reproduced.",
-                    )  # fmt: skip
-            if finished:  # one that came with code as well: where it cannot be run, it is taken elsewhere
-                _export(run)
-        if outlook:
-            st.caption(f":material/resume: {look.plain(outlook)}")
+            ago = session.since(run.finished)
+            st.markdown(f":material/history: **Measured {ago} ago**, with the same request", width="content")
         if finished and run.parent is not None and run.kind != "claims":
             reproduction.draw(run, snapshot.version)
+
+
+def _buttons(snapshot: Snapshot, key: str) -> None:
+    """Draw the buttons, the one that repeats the run with this ``key``."""
+    run = snapshot.run
+    browser.share_button(run.id, exports.of_run(run.id, "json"))
+    if snapshot.state != "finished":
+        return
+    if not places.viewer():
+        # One that comes from elsewhere is not continued: what it holds cannot be vouched for here.
+        if run.kind == "sweep" and is_open(run) and not snapshot.imported:
+            st.button(
+                "Continue", key="continue", icon=":material/resume:", type="primary", on_click=go_on, args=(run.id,),
+                help="Measures the points that are not complete within the time budget under Advanced; those that are "
+                "stay as they are.",
+            )  # fmt: skip
+        if not comes_with_code(run):
+            st.button(
+                "Measure again here" if key == "again" else "Measure anew", key=key, icon=":material/replay:",
+                on_click=again, args=(run.id,),
+                help="Measures the same request on this machine, then says whether the verdict was reproduced.",
+            )  # fmt: skip
+    _export(run)  # also of one that came with code: where it cannot be run, it is taken elsewhere
 
 
 def origin(run: Run) -> str:
     """Measured 2025-01-15 10:30 (Europe/Berlin) on Intel(R) Xeon(R) Processor, 2 cores, 23.5 GiB, with TensorFlow
     2.21.0. As Markdown."""
     machine, version = environment.machine(run.environment), run.environment.get("tensorflow")
-    words = f"Measured {times.local(run.created)} ({times.zone()})"
+    words = f"{'Measured' if run.finished else 'Asked for'} {session.local(run.created)} ({session.zone()})"
     return look.plain(
         words + (f" on {machine}" if machine else "") + (f", with TensorFlow {version}" if version else "")
     )
@@ -122,20 +147,9 @@ def _export(run: Run) -> None:
         if not opened.open:
             return
         page = (st.context.url or "").partition("?")[0]
-        link = {"link": f"{page}?run={run.id}"} if page else {}
-        sampling = run.kind != "claims" and exports.is_sampling()
-        files: list[tuple[str, str, str, dict[str, str]]] = [
-            ("Run file (JSON)", "json", "Everything, without loss; can be imported.", {}),
-            ("Table (CSV)", "csv", "One line for each strategy.", {}),
-            ("Samples (CSV)", "samples.csv", "Every raw sample.", {}),
-            ("Summary (Markdown)", "md", "For a pull request: verdict, table, environment, link.", link),
-        ]
-        if run.kind != "claims":
-            files.append(("Figures (zip)", exports.FIGURES, "Every chart as SVG and as PNG; takes some seconds.", {}))
-        for label, ending, about, query in files:
+        for label, ending, about in _FILES if run.kind != "claims" else _FILES[:-1]:
+            query = {"link": f"{page}?run={run.id}"} if page and ending == "md" else {}
             st.link_button(
                 label, exports.of_run(run.id, ending, **query), help=about, key=look.key("download", ending),
-                width="stretch", disabled=sampling and ending == exports.FIGURES,
+                width="stretch",
             )  # fmt: skip
-        if sampling:
-            st.caption("Figures are drawn when the run that is being measured has its samples: open this again then.")

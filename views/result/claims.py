@@ -1,32 +1,24 @@
-"""Claims with their verdicts: the list by question, and one claim with its evidence."""
+"""Claims with their verdicts: the newest run on each, the list by question, and one claim with its evidence."""
 
+import functools
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import streamlit as st
 
-from measure import admission
-from measure.claims import verdicts
-from measure.claims.spec import QUESTIONS, Claim, Question, Script, Truth
-from measure.claims.tries import seconds_of, words_of
+from measure import admission, client
+from measure.claims import known, verdicts
+from measure.claims.spec import QUESTIONS, Claim, Script, Truth
+from measure.claims.tries import WORKLOAD, seconds_of, words_of
 from measure.claims.verdicts import Verdict, Word
+from measure.run.place import StoreError
 from measure.run.run import Evidence, Run, ScriptEnd
+from measure.store.entries import RUNNING, Query
 from views.ui import guard, look
+from views.ui.memo import Memo
+from workloads import places
 
-_SIGNS: Mapping[Truth, str] = {"yes": "✓", "no": "✕", "mixed": "±", "unknown": "?"}
-_GREY = ("light-dark(#e8ebf0, #2a3547)", "light-dark(#414b5c, #c3ccda)")
-# Background and text of a verdict's badge; a contrast of 4.5 and more.
-_COLOURS: Mapping[Word | None, tuple[str, str]] = {
-    "holds": ("light-dark(#d9f2e3, #123d28)", "light-dark(#0b5a33, #8fe3b4)"),
-    "does not hold": ("light-dark(#fbe0e0, #4a1b1f)", "light-dark(#8f1d24, #ffb3b3)"),
-    "depends": ("light-dark(#fdebd0, #453012)", "light-dark(#7a4a00, #f7c57c)"),
-    "cannot tell": _GREY,
-    "cannot be tried here": _GREY,
-    None: ("transparent;border:1px dashed light-dark(#8a93a3, #66758c)", "inherit"),
-}
-_NOT_TRIED = "not tried here yet"
 # The documents of docs/claims.md.
 DOCUMENTS = {
     "seed 1": "an article on making tf.map_fn fast",
@@ -35,6 +27,22 @@ DOCUMENTS = {
     "seed 4": "an article on the memory of tf.map_fn",
     "seed 5": "the documentation of tf.vectorized_map",
 }
+# Background and text of a verdict's badge; a contrast of 4.5 and more.
+_GREY = ("light-dark(#e8ebf0, #2a3547)", "light-dark(#414b5c, #c3ccda)")
+_COLOURS: dict[Word | None, tuple[str, str]] = {
+    "holds": ("light-dark(#d9f2e3, #123d28)", "light-dark(#0b5a33, #8fe3b4)"),
+    "does not hold": ("light-dark(#fbe0e0, #4a1b1f)", "light-dark(#8f1d24, #ffb3b3)"),
+    "depends": ("light-dark(#fdebd0, #453012)", "light-dark(#7a4a00, #f7c57c)"),
+    "cannot tell": _GREY,
+    "cannot be tried here": _GREY,
+    None: ("transparent;border:1px dashed light-dark(#8a93a3, #66758c)", "inherit"),
+}
+_SIGNS: dict[Truth, str] = {"yes": "✓", "no": "✕", "unknown": "?"}
+_NOT_TRIED = "not tried here yet"
+# Runs that are looked through. Few are, where a recent one has tried all claims.
+_MOST_READ = 200
+_outlines = Memo(__name__)
+# The callback of buttons that try claims; None where nothing can be tried now.
 Try = Callable[[tuple[str, ...]], None] | None
 
 
@@ -59,19 +67,47 @@ def judged(claim: Claim, run: Run | None) -> Tried:
     return Tried(claim, run, verdicts.of_run(claim, run))
 
 
-def button(
-    label: str, claims: Sequence[Claim], key: str, try_: Try, type_: Literal["primary", "tertiary"] = "tertiary"
-) -> str | None:
-    """Draw the button that tries claims, with the time that takes, and return why this server refuses it, if it does.
-    ``try_``: its callback, None where nothing can be tried now."""
-    if try_ is None:
-        return None
-    refusal = admission.refusal(tuple(claims))
-    st.button(
-        f"{label} ({look.duration(seconds_of(claims))})", key=key, type=type_, icon=":material/play_arrow:",
-        on_click=try_, args=(tuple(claim.id for claim in claims),), disabled=refusal is not None,
-    )  # fmt: skip
-    return refusal
+def newest() -> dict[str, Run]:
+    """The newest run that has all figures that a claim needs, by the claim's id; a claim on which there is none is left
+    out. A run from elsewhere tells of another machine: it counts only on a server that shows runs and measures none.
+    Raises `StoreError`."""
+
+    @functools.cache
+    def load(run_id: str) -> Run | None:
+        try:
+            snapshot = client.shared().snapshot(run_id)
+        except (ValueError, StoreError):  # one that is damaged hides no other
+            return None
+        return snapshot.run if snapshot is not None else None
+
+    def tells_of(run_id: str) -> list[str]:
+        run = load(run_id)
+        return [claim.id for claim in known.all_claims() if run and verdicts.tells_of(claim, run)]
+
+    ids: dict[str, str] = {}
+    for entry in client.shared().store.entries(Query("", WORKLOAD), 0, _MOST_READ):
+        if entry.imported and not places.viewer():
+            continue
+        # Remembered of a run that has ended: all are looked through at every interaction, and hardly any is shown.
+        made = functools.partial(tells_of, entry.id)
+        ids = dict.fromkeys(made() if entry.status == RUNNING else _outlines.get(entry, made), entry.id) | ids
+        if len(ids) == len(known.all_claims()):
+            break
+    return {claim_id: run for claim_id, run_id in ids.items() if (run := load(run_id)) is not None}
+
+
+# --- the list --------------------------------------------------------------------------------------------------------
+
+
+def button(label: str, claims: Sequence[Claim], key: str, try_: Try) -> None:
+    """Draw the button that tries claims, with the time that takes, where that can be; its hint says why it cannot."""
+    if try_ is not None:
+        refusal = admission.refusal(tuple(claims))
+        st.button(
+            f"{label} ({look.duration(seconds_of(claims))})", key=key, icon=":material/play_arrow:", on_click=try_,
+            type="primary" if key == "try_all" else "tertiary", args=(tuple(claim.id for claim in claims),),
+            disabled=refusal is not None, help=look.plain(refusal) if refusal else None,
+        )  # fmt: skip
 
 
 def draw_list(tried: Sequence[Tried], *, try_: Try, open_: Callable[[str], None]) -> None:
@@ -86,33 +122,30 @@ def draw_list(tried: Sequence[Tried], *, try_: Try, open_: Callable[[str], None]
         )  # fmt: skip
     for question, title in QUESTIONS.items():
         asked = [item for item in tried if item.claim.question == question and (not chosen or item.word in chosen)]
-        if asked:
-            _question(question, title, asked, try_, open_)
+        if not asked:
+            continue
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"question_{question}"):
+            st.subheader(title, anchor=False, width="content")
+            if len(asked) > 1:
+                button(f"Try these {len(asked)}", [item.claim for item in asked], f"try_{question}", try_)
+        for item in asked:
+            _draw_item(item, try_, open_)
 
 
-def _question(question: Question, title: str, asked: Sequence[Tried], try_: Try, open_: Callable[[str], None]) -> None:
-    refusal = None
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"question_{question}"):
-        st.subheader(title, anchor=False, width="content")
-        if len(asked) > 1:
-            claims = [item.claim for item in asked]
-            refusal = button(f"Try these {len(asked)}", claims, f"try_{question}", try_)
-    if refusal:
-        st.caption(look.plain(refusal))
-    for item in asked:
-        claim = item.claim
-        with st.container(key=look.key("claim", claim.id), gap=None):
-            st.html(
-                f'<div style="display:flex;gap:.7rem;align-items:baseline;flex-wrap:wrap">{_badge(item.word)}'
-                '<div style="flex:1 1 20rem;min-width:0;overflow-wrap:anywhere">'
-                f'<div>{look.code_html(claim.sentence)}</div><div style="font-size:.88rem;opacity:.85">'
-                f"{words_html(item.verdict.sentence if item.verdict else '', claim)}</div></div></div>"
-            )
-            with st.container(horizontal=True, gap="small", key=look.key("claim_buttons", claim.id)):
-                if item.verdict:
-                    st.button("Evidence", key=look.key("open", claim.id), type="tertiary",
-                              icon=":material/query_stats:", on_click=open_, args=(claim.id,))  # fmt: skip
-                button("Again" if item.verdict else "Try", [claim], look.key("try", claim.id), try_)
+def _draw_item(item: Tried, try_: Try, open_: Callable[[str], None]) -> None:
+    claim = item.claim
+    with st.container(key=look.key("claim", claim.id), gap=None):
+        st.html(
+            f'<div style="display:flex;gap:.7rem;align-items:baseline;flex-wrap:wrap">{_badge(item.word)}'
+            '<div style="flex:1 1 20rem;min-width:0;overflow-wrap:anywhere">'
+            f'<div>{look.code_html(claim.sentence)}</div><div style="font-size:.88rem;opacity:.85">'
+            f"{words_html(item.verdict.sentence if item.verdict else '', claim)}</div></div></div>"
+        )
+        with st.container(horizontal=True, gap="small", key=look.key("claim_buttons", claim.id)):
+            if item.verdict:
+                st.button("Evidence", key=look.key("open", claim.id), type="tertiary", on_click=open_,
+                          args=(claim.id,), icon=":material/query_stats:")  # fmt: skip
+            button("Again" if item.verdict else "Try", [claim], look.key("try", claim.id), try_)
 
 
 def words_html(words: str, claim: Claim) -> str:
@@ -136,21 +169,26 @@ def _badge(word: Word | None) -> str:
 def draw_claim(item: Tried, *, imported: bool) -> None:
     """Draw a claim, what was seen of each of its tests, who says it, and the measurements themselves."""
     claim = item.claim
-    st.html(
-        f'<h2 style="font-size:1.35rem;font-weight:600;line-height:1.35;margin:0;padding:0">'
-        f"{look.code_html(claim.sentence)}</h2>"
-    )
-    st.html(f'<div style="display:flex">{_badge(item.word)}</div>')
     lines = [
         f'<div aria-hidden="true" style="font-weight:600">{_SIGNS[answer.truth]}</div>'
         f"<div>{look.code_html(f'{test.when}: ' if test.when else '')}{words_html(answer.words, claim)}"
         f'<span style="opacity:.75">{html.escape(answer.claimed)}</span></div>'
         for test, answer in zip(claim.tests, item.verdict.seen if item.verdict else (), strict=False)
     ]
-    st.html(f'<div style="display:grid;grid-template-columns:auto 1fr;gap:.2rem .7rem">{"".join(lines)}</div>')
-    if claim.advice:
-        st.html(f'<div style="opacity:.85">{look.code_html(claim.advice)}</div>')
-    st.markdown(f"**It is said in** {'; '.join(map(_place, claim.said))}.")
+    st.html(
+        f'<h2 style="font-size:1.35rem;font-weight:600;line-height:1.35;margin:0 0 .6rem;padding:0">'
+        f'{look.code_html(claim.sentence)}</h2><div style="display:flex">{_badge(item.word)}</div>'
+        f'<div style="display:grid;grid-template-columns:auto 1fr;gap:.2rem .7rem;margin:.6rem 0">'
+        f"{''.join(lines)}</div>"
+        f'<div style="opacity:.85">{look.code_html(claim.advice)}</div>'
+    )
+    places_of = [
+        look.plain(DOCUMENTS[where])
+        if where in DOCUMENTS
+        else f"[{look.plain(where.removeprefix('https://'))}]({where})"
+        for where in claim.said
+    ]
+    st.markdown(f"**It is said in** {'; '.join(places_of)}.")
     evidence = {part.need: part for part in (item.run.evidence or [])} if item.run else {}
     names = {need.key: words_of(need) for need in claim.needs if need.key in evidence}
     if not names:
@@ -158,39 +196,29 @@ def draw_claim(item: Tried, *, imported: bool) -> None:
         return
     key = st.pills(
         "Measured for it:", list(names), key=f"evidence_{claim.id}", default=next(iter(names)), required=True,
-        format_func=lambda key: names[key],
+        format_func=names.__getitem__,
     )  # fmt: skip
     with guard.calm("the evidence"):
-        _evidence(evidence[key], len(evidence), imported=imported)
+        _draw_evidence(evidence[key], len(evidence), imported=imported)
 
 
-def _place(where: str) -> str:
-    """A place where a claim is made, as Markdown."""
-    if where in DOCUMENTS:
-        return look.plain(DOCUMENTS[where])
-    return f"[{look.plain(where.removeprefix('https://'))}]({where})"
-
-
-def _evidence(part: Evidence, version: int, *, imported: bool) -> None:
+def _draw_evidence(part: Evidence, version: int, *, imported: bool) -> None:
     if part.script is not None:
-        _script(part.script)
-        return
-    if part.run is None:
+        _draw_script(part.script)
+    elif part.run is None:
         st.warning(look.plain(look.sentence(part.reason)), icon=":material/block:")
-        return
-    # Loading Altair and pandas takes a moment.
-    from views.result.compare import draw_comparison
-    from views.result.sweep import draw_sweep
+    else:
+        # Loading Altair and pandas takes a moment.
+        from views.result.compare import draw_comparison
 
-    draw = draw_sweep if part.run.kind == "sweep" else draw_comparison
-    draw(part.run, version, finished=True, baseline=None, imported=imported)
+        draw_comparison(part.run, version, finished=True, baseline=None, imported=imported)
 
 
-def _script(end: ScriptEnd) -> None:
+def _draw_script(end: ScriptEnd) -> None:
     if end.error:
         st.warning(look.plain(look.sentence(end.error)), icon=":material/block:")
     if end.figures:
-        st.table({name: _figure(value) for name, value in end.figures.items()})
+        st.table({look.plain(name): look.plain(_figure(value)) for name, value in end.figures.items()})  # Markdown
     st.caption(f"A script, run as it stands in an interpreter of its own; it took {look.duration(end.seconds)}.")
     st.code(end.source, language="python", line_numbers=True)
     if end.printed.strip():

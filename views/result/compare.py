@@ -1,18 +1,44 @@
-"""A comparison's result: the answer, the picture with its rows, the tabs, what did not work."""
+"""A comparison's result from top to bottom: the answer and the next step, the picture with its rows, the tabs, what did
+not work."""
 
+from collections.abc import Mapping
+from functools import partial
+from typing import Literal
+
+import pyarrow as pa
 import streamlit as st
 from msgspec.structs import replace
 
-from measure import client
-from measure.judge.findings import Findings, findings
+import strategies
+import workloads
+from measure import hosting
+from measure.judge import answer
+from measure.judge.findings import Findings, Word, findings
+from measure.judge.verdict import verdict
+from measure.run.request import RequestError, again
 from measure.run.run import Run
 from measure.store.store import Snapshot
-from views.charts import picture
-from views.result import answer, heading, problems, progress, tabs
-from views.ui import guard
+from strategies import script
+from views.charts import latency_memory_error
+from views.choices.address import option_key, size_key
+from views.result import actions, heading, lookup, problems, progress, tabs
+from views.ui import guard, look
 from views.ui.memo import Memo, packed
+from workloads import places
 
 _memo = Memo(__name__)
+# The answer and, before it, the bar have one place: the picture below it stays where it is when a run ends. Of the
+# session: the run whose bar was shown last.
+_PLACE, _WATCHED = "<style>.st-key-place {min-height: 9.75rem}</style>", "watched_run"
+_COLOURS: dict[Word, Literal["green", "blue", "orange", "red", "gray"]] = {
+    "clear": "green", "tie": "blue", "cannot tell": "orange", "too noisy": "red", "too short": "red",
+    "no choice": "gray", "nothing": "gray",
+}  # fmt: skip
+_ENDED = {"cancelled": "Cancelled", "interrupted": "Interrupted", "budget": "The time budget was spent"}
+_KEPT = "what was measured is kept"
+# While samples are taken, figures sharpen little by little: a picture of them costs a hundredth of a second of a core.
+_SHARPER_S = 6.0
+_Picture = tuple[pa.Table, dict[str, object], str, str]
 
 
 def draw_comparison(
@@ -23,41 +49,141 @@ def draw_comparison(
     key = (run.id, version, finished, baseline)
     result = _memo.get(key, lambda: findings(run, baseline))
     with guard.calm("the result"):
+        if st.session_state.get(_WATCHED) == run.id:
+            st.html(_PLACE)
         if finished:
-            answer.draw(result, version, prefix, imported=imported)
+            _answer(result, key, prefix, imported=imported)
         else:
             heading.draw_warnings(result)
-        st.vega_lite_chart(
-            _memo.get((*key, "picture"), lambda: packed(picture.frame(result))), picture.specification(result),
-            key=f"{prefix}picture", alt=picture.takeaway(result),
-        )  # fmt: skip
-        st.caption(_memo.get((*key, "caption"), lambda: picture.caption(result)))
+        _draw_picture(_memo.get((*key, "picture"), lambda: _picture(result)), prefix)
     if finished:
         tabs.draw(result, version, prefix, imported=imported)
     with guard.calm("the rest of the result"):
-        problems.draw(result, prefix)
+        if not (finished and problems.nothing_worked(result)):  # which is the answer then
+            problems.draw_failures(result, prefix)
+        problems.draw_notes(result)
+
+
+# --- the answer ------------------------------------------------------------------------------------------------------
+
+
+def _answer(result: Findings, key: tuple[object, ...], prefix: str, *, imported: bool) -> None:
+    """Draw the line that answers; below it the next step and what would change the answer, beside the code to take."""
+    names = [row.slug for row in result.rows]
+    code = result.take.measurement.code if result.take and not imported else None
+    lines = _memo.get((*key, "code"), lambda: script.mapping(code.source)) if code else ""
+    with st.container(key=f"{prefix}place", gap="small"):
+        heading.headline(_memo.get((*key, "verdict"), lambda: verdict(result)), names)
+        with st.container(key=f"{prefix}answer"):
+            left, right = st.columns([0.55, 0.45], gap="medium") if lines else (st.container(), None)
+            with left, st.container(gap="xsmall"):
+                _next_step(result, key, prefix)
+                heading.draw_warnings(result)
+                if not prefix:  # of a point, they stand at the top of its sweep
+                    heading.draw_function(result.run)
+                if problems.nothing_worked(result):
+                    problems.draw_failures(result, prefix)
+                if others := _memo.get((*key, "others"), lambda: answer.others(result)):
+                    st.markdown("\n".join(f"- {look.named(line, names)}" for line in others))
+            if right:
+                right.code(lines, language="python", wrap_lines=True)
+
+
+def _next_step(result: Findings, key: tuple[object, ...], prefix: str) -> None:
+    """Draw how sure the answer is, why the run ended before its time, and what can be done about either."""
+    most_s = hosting.limits().budget_s or answer.SETTLING_S
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"{prefix}how_sure"):
+        if result.word != "nothing":
+            st.badge(result.word, color=_COLOURS[result.word])
+        words, anew = ended(result), " «Measure again here» measures all of it."
+        if places.viewer():
+            asked, anew = None, ""
+        else:
+            asked = _memo.get((*key, "settling", strategies.version()), lambda: answer.settling(result, most_s))
+        if asked is not None and not prefix:
+            count = len(asked.strategies)
+            st.button(
+                f"Measure {count} for {asked.budget_s:.0f} s", key="settle", icon=":material/balance:",
+                on_click=_settle, args=(result.run.id, asked.budget_s, asked.strategies),
+                help=f"{'These strategies take' if count > 1 else 'It takes'} turns, with nothing else alive, in as "
+                "many processes as that allows.",
+            )  # fmt: skip
+        if words:
+            st.caption(f":material/info: {look.plain(words)}{'' if asked or prefix else anew}", width="content")
+        # A sweep's points are other sizes, and a workload that is not here cannot be swept.
+        can_sweep = prefix != "point_" and result.run.request.workload in workloads.names()
+        if result.take is not None and not places.viewer() and can_sweep:
+            st.page_link(
+                "views/pages/sweep.py", label="Other sizes: sweep the batch", icon=":material/stacked_line_chart:",
+                query_params=_swept(result),
+            )  # fmt: skip
+
+
+def ended(result: Findings) -> str:
+    """Say why a run ended before it was complete, where the headline does not: who had no time is named there."""
+    run = result.run
+    if run.status not in _ENDED or (run.status == "budget" and result.word != "nothing"):
+        return ""
+    words, reason = _ENDED[run.status], run.stop_reason.removesuffix(f"; {_KEPT}").rstrip(".")
+    words += f": {reason}." if run.status == "interrupted" and reason else "."
+    has_some = any(item.memory or item.latency for item in run.measurements)
+    return f"{words} {look.sentence(_KEPT)}" if has_some else words
+
+
+def _settle(run_id: str, budget_s: float, slugs: list[str]) -> None:
+    """Measure anew what the answer leaves open, with a budget that is enough."""
+    try:
+        actions.start(again(lookup.find(run_id).run.request, strategies=slugs, budget_s=budget_s))
+    except RequestError as error:
+        st.session_state["notices"] = (f"This cannot be measured here: {error}.",)
+
+
+def _swept(result: Findings) -> dict[str, str | list[str]]:
+    """Return the query parameters with which the Sweep page sweeps the batch of a comparison."""
+    request = result.run.request
+    sizes = {size_key(name): str(value) for name, value in request.size.items() if name != "batch"}
+    options = {option_key(name): str(value) for name, value in request.workload_options.items()}
+    fixed = {"workload": request.workload, "dtype": request.dtype, "device": request.device}
+    return {**fixed, **sizes, **options, "strategies": list(request.strategies) or ["default"]}
+
+
+# --- the picture -----------------------------------------------------------------------------------------------------
 
 
 def draw_running(snapshot: Snapshot, baseline: str | None) -> None:
-    """Draw the picture of a run that waits or is measured. It fills in by itself, without the rest of the page: that
-    would take from what is measured."""
-    st.fragment(_fill, run_every=progress.poll_s(snapshot))(snapshot.run.id, baseline)
+    """Draw the bar and the picture of a run that waits or is measured, which fills in."""
+    st.session_state[_WATCHED] = snapshot.run.id
+    st.html(_PLACE)
+    progress.watch(snapshot, partial(_fill, baseline))
 
 
-def _fill(run_id: str, baseline: str | None) -> None:
+def _fill(baseline: str | None, snapshot: Snapshot) -> None:
+    run, stages, rough_s = snapshot.run, snapshot.stages, snapshot.rough_s
+    is_sampled = snapshot.round_number is not None and snapshot.elapsed_s is not None
+    moment = ("sampled", (snapshot.elapsed_s or 0.0) // _SHARPER_S) if is_sampled else snapshot.version
+    key = (run.id, moment, baseline, *sorted(stages.items()), *sorted(rough_s.items()))
+
+    def made() -> _Picture:
+        # The stages tell more than the results that are stored.
+        now = [replace(m, stage=stages.get(m.strategy, m.stage)) for m in run.measurements]
+        return _picture(findings(replace(run, measurements=now), baseline), rough_s)
+
     with guard.calm("the picture"):
-        if (snapshot := client.shared().snapshot(run_id)) is None:
-            return
-        key = (run_id, snapshot.version, baseline, tuple(sorted(snapshot.stages.items())))
-        result = _memo.get(key, lambda: _standing(snapshot, baseline))
-        st.vega_lite_chart(
-            packed(picture.frame(result, snapshot.rough_s)), picture.specification(result), key="picture",
-            alt=picture.takeaway(result),
-        )  # fmt: skip
-        st.caption(picture.caption(result))
+        _draw_picture(_memo.get(key, made))
 
 
-def _standing(snapshot: Snapshot, baseline: str | None) -> Findings:
-    """Return the findings of a run as it stands: its stages tell more than its results."""
-    now = [replace(m, stage=snapshot.stages.get(m.strategy, m.stage)) for m in snapshot.run.measurements]
-    return findings(replace(snapshot.run, measurements=now), baseline)
+def _picture(result: Findings, rough_s: Mapping[str, float] | None = None) -> _Picture:
+    """Return all of a picture: its frame, its specification, what it says and what its marks mean."""
+    frame = packed(latency_memory_error.frame(result, rough_s or {}))
+    return (
+        frame,
+        latency_memory_error.specification(result),
+        latency_memory_error.takeaway(result),
+        latency_memory_error.caption(result),
+    )
+
+
+def _draw_picture(drawn: _Picture, prefix: str = "") -> None:
+    frame, specification, takeaway, caption = drawn
+    st.vega_lite_chart(frame, specification, key=f"{prefix}picture", alt=takeaway)
+    st.caption(caption)

@@ -6,7 +6,6 @@
 import functools
 import html
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
@@ -30,62 +29,49 @@ _OPENED = "example"
 _MOST_ROWS, _ROW = 8, 8
 
 
-@dataclass(frozen=True)
-class Example:
-    """A run, and what its card shows, as HTML: the case, the line that answers, and a picture of the latencies."""
-
-    run: Run
-    case: str
-    answer: str
-    picture: str
+@functools.cache
+def run_of(name: str) -> Run:
+    """The run of an example; read once, since a file does not change."""
+    return decode((FOLDER / f"{name}.json").read_bytes())
 
 
 @functools.cache
-def example(name: str) -> Example:
-    """The example of this name; made once, since a file does not change."""
-    run = decode((FOLDER / f"{name}.json").read_bytes())
+def card(name: str) -> str:
+    """What a card shows, as HTML: the case, a picture of the latencies, the line that answers, machine and date."""
+    run = run_of(name)
     if run.kind == "claims":
         item = _claim(run)
-        sentence = item.verdict.sentence if item.verdict else ""
-        return Example(
-            run,
-            look.code_html(item.claim.sentence),
-            f"<b>{item.word}</b>: {claims.words_html(sentence, item.claim)}",
-            "<br>",
-        )
-    of = findings(run)
-    line = verdict(of).partition(". ")[0].rstrip(".")
-    if beyond := [row.slug for row in of.rows if row.outcome == "out_of_memory"]:
-        line += f". Out of memory: {', '.join(beyond)}"
-    words = look.named_html(f"{line}.", [row.slug for row in of.rows])
-    return Example(run, html.escape(answer.heading(run)), words, _picture(of))
+        case, drawn = look.code_html(item.claim.sentence), "<br>"
+        words = claims.words_html(item.verdict.sentence if item.verdict else "", item.claim)
+        words = f"<b>{item.word}</b>: {words}"
+    else:
+        of = findings(run)
+        line = verdict(of).partition(". ")[0].rstrip(".")
+        if beyond := [row.slug for row in of.rows if row.outcome == "out_of_memory"]:
+            line += f". Out of memory: {', '.join(beyond)}"
+        case, drawn = html.escape(answer.heading(run)), _picture(of)
+        words = look.named_html(f"{line}.", [row.slug for row in of.rows])
+    about = html.escape(f"{environment.machine(run.environment)}, {run.created[:10]}")
+    return (
+        f'<div style="overflow-wrap:anywhere"><b>{case}</b>{drawn}<div style="font-size:.92rem">{words}</div>'
+        f'<div style="font-size:.8rem;opacity:.75;margin-top:.3rem">{about}</div></div>'
+    )
 
 
 def draw() -> None:
     """Draw the cards, or the example that was opened."""
     with st.container(key="examples"):
         if (name := st.session_state.get(_OPENED)) in NAMES:
-            _draw_one(example(name).run)
-        else:
-            _draw_cards()
-
-
-def _draw_cards() -> None:
-    anew = "" if places.viewer() else " Choose what you have, and press Run to measure it here."
-    st.markdown(f"**Examples, measured before.**{anew}")
-    with st.grid(3, min_column_width=230, gap="small", border=True, key="example_cards") as grid:
-        for name in NAMES:
-            shown = example(name)
-            about = html.escape(f"{environment.machine(shown.run.environment)}, {shown.run.created[:10]}")
-            with grid.cell(), st.container(gap="small", height="stretch", key=f"example_{name}"):
-                st.html(
-                    f'<div style="overflow-wrap:anywhere"><b>{shown.case}</b>{shown.picture}'
-                    f'<div style="font-size:.92rem">{shown.answer}</div>'
-                    f'<div style="font-size:.8rem;opacity:.75;margin-top:.3rem">{about}</div>'
-                    "</div>"
-                )
-                st.button("Open", key=f"open_{name}", icon=":material/open_in_new:", on_click=_open, args=(name,),
-                          type="tertiary")  # fmt: skip
+            _draw_one(run_of(name))
+            return
+        anew = "" if places.viewer() else " Choose what you have, and press Run to measure it here."
+        st.markdown(f"**Examples, measured before.**{anew}")
+        with st.grid(3, min_column_width=230, gap="small", border=True, key="example_cards") as grid:
+            for name in NAMES:
+                with grid.cell(), st.container(gap="small", height="stretch", key=f"example_{name}"):
+                    st.html(card(name))
+                    st.button("Open", key=f"open_{name}", icon=":material/open_in_new:", on_click=_open, args=(name,),
+                              type="tertiary")  # fmt: skip
 
 
 def _draw_one(run: Run) -> None:

@@ -1,7 +1,7 @@
 """A run as a file: its address beside a page, and the writing of it, part by part.
 
 Streamlit's own downloads are built in memory and held there. Here the server writes a file and sends it
-(`views.pages.downloads`), and pages hold nothing but an address.
+(`views/pages/server.py`), and pages hold nothing but an address.
 """
 
 import re

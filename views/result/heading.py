@@ -18,26 +18,24 @@ def title(run: Run) -> None:
     """Draw the case of a run, and have the browser's title name it."""
     words = answer.heading(run)
     st.set_page_config(page_title=f"{words} · Mapbench")
-    st.html(
-        '<h1 style="font-size:1.1rem;font-weight:600;line-height:1.3;margin:0;padding:0;overflow-wrap:anywhere">'
-        f"{html.escape(words)}</h1>"
-    )
+    _heading(1, "1.1rem", html.escape(words))
 
 
 def headline(words: str, names: Sequence[str] = ()) -> None:
     """Draw the sentence that says how a run came out, with the ``names`` of strategies in code font."""
-    st.html(
-        '<h2 style="font-size:1.25rem;font-weight:600;line-height:1.4;margin:0;padding:0;overflow-wrap:anywhere">'
-        f"{look.named_html(words, names)}</h2>"
-    )
+    _heading(2, "1.25rem", look.named_html(words, names))
+
+
+def _heading(level: int, size: str, inner: str) -> None:
+    style = f"font-size:{size};font-weight:600;line-height:1.4;margin:0;padding:0;overflow-wrap:anywhere"
+    st.html(f'<h{level} style="{style}">{inner}</h{level}>')
 
 
 def draw_function(run: Run) -> None:
     """Draw what is to be known of a function of a person's own, below the verdict."""
     if notes := table.function_notes(run):
         lines = "\n".join(f"- {look.plain(note)}" for note in notes)
-        with st.container(key="about_function"):
-            st.caption(f"{look.plain(table.function_head(run))}\n{lines}")
+        st.caption(f"{look.plain(table.function_head(run))}\n{lines}")
 
 
 def draw_warnings(result: Findings) -> None:

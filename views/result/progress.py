@@ -1,7 +1,8 @@
-"""A run while it waits and runs: one line with a bar, polled by a fragment, and the buttons that end it."""
+"""A run while it waits and is measured: a fragment looks at it now and then, and draws its bar and what fills in."""
 
 import contextlib
 import time
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -15,23 +16,24 @@ from measure.run.run import Run, Stage
 from measure.store.store import Snapshot
 from views.ui import guard, look, session
 
-# Until something is timed the page may look often; then it would take from what is measured, and most of all where it
-# is drawn anew.
-_EAGER_POLL_S, _CALM_POLL_S, _CALM_REDRAW_S = 1.0, 3.0, 30.0
-# Until a sweep has a line to show: that is what whoever has pressed Run is waiting for.
-_FIRST_POLL_S = 0.5
+# Until something is timed a page may look often, and until a sweep has a line, which is what whoever has pressed Run
+# waits for, more often still; then it would take from what is measured, and most of all where it is drawn anew.
+_FIRST_POLL_S, _EAGER_POLL_S, _CALM_POLL_S, _CALM_REDRAW_S = 0.5, 1.0, 3.0, 30.0
 _CANCEL_S = 1.5
 _ALMOST = 0.98  # a full bar would say that it is over
 _MESSAGE_SIGNS = 60
-_TIMING: tuple[Stage, ...] = ("first call", "sampling")
 _SAMPLED: tuple[Stage, ...] = ("sampling", "process peak", "done")
-_POINT_SIGNS = {"complete": "●", "running": "◐", "waiting": "○", "skipped": "–"}
+_COMING = (
+    "Memory and correctness come first, and with them a rough order («about»). Then strategies take turns, until the "
+    "order is sure or the time is over: the line that answers stands here then."
+)
 
 
-def watch(snapshot: Snapshot) -> None:
-    """Draw the state of an unfinished run, and have the page run again when it must."""
+def watch(snapshot: Snapshot, fill: Callable[[Snapshot], None] | None = None) -> None:
+    """Draw the state of an unfinished run, and have the page run again when it must. ``fill`` draws what is there by
+    now, in place of a page that is drawn anew: that would take from what is measured."""
     every_s = poll_s(snapshot)
-    st.fragment(_watch, run_every=every_s)(snapshot, time.monotonic(), every_s)
+    st.fragment(_watch, run_every=every_s)(snapshot, fill, time.monotonic(), every_s)
 
 
 def poll_s(snapshot: Snapshot) -> float:
@@ -49,30 +51,34 @@ def _has_line(run: Run) -> bool:
 
 def is_outdated(drawn: Snapshot, now: Snapshot, since_s: float) -> bool:
     """True if a page that has ``drawn`` a run ``since_s`` seconds ago is to be drawn anew: when its state has changed,
-    and of all but comparisons, whose picture fills in by itself, when there are new results; but seldom, as that takes
-    a sixth of a second of a core, unless a sweep has had no line to show yet."""
+    and of all but comparisons, which fill in, with new results, but seldom unless a sweep has no line yet."""
     if now.state != drawn.state:
         return True
     may_wait = poll_s(now) != _FIRST_POLL_S and since_s < _CALM_REDRAW_S
     return now.run.kind != "compare" and now.version != drawn.version and not may_wait
 
 
-def _watch(drawn: Snapshot, drawn_s: float, polled_every_s: float) -> None:
+def _watch(drawn: Snapshot, fill: Callable[[Snapshot], None] | None, drawn_s: float, polled_every_s: float) -> None:
     with guard.calm("the progress"):
         now = client.shared().snapshot(drawn.run.id)
         # How often a fragment looks is set where it is called.
         if now is None or is_outdated(drawn, now, time.monotonic() - drawn_s) or poll_s(now) > polled_every_s:
             st.rerun()
-        _draw(now)
+        with st.container(key="place", gap="small"):
+            _bar(now)
+            if fill is not None:
+                st.caption(_COMING)
+        if fill is not None:
+            fill(now)
 
 
-def _draw(snapshot: Snapshot) -> None:
+def _bar(snapshot: Snapshot) -> None:
     run, mine = snapshot.run, session.may(snapshot.owner)
     with st.container(border=True, key="progress", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            words = _standing(snapshot) if mine else f"{_standing(snapshot)} · started by another visitor"
+            words = _standing(snapshot) + ("" if mine else " · started by another visitor")
             st.progress(_share(snapshot), text=look.plain(words), width="stretch")
-            if mine and any(stage in _TIMING for stage in snapshot.stages.values()):
+            if mine and {"first call", "sampling"} & set(snapshot.stages.values()):
                 st.button(
                     "Stop here", key="stop", icon=":material/done:", on_click=stop, args=(run.id,),
                     help="Ends with what is known by now: the verdict, then the floor and the process peaks.",
@@ -84,13 +90,14 @@ def _draw(snapshot: Snapshot) -> None:
                 )  # fmt: skip
         if snapshot.state == "running" and run.kind == "sweep":
             states = [point.status for point in run.points]
-            counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
-            st.caption(f"{''.join(_POINT_SIGNS.get(state, '✕') for state in states)} points: {counts}")
+            st.caption("Points: " + ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states)))
+
+
+# Both are of another visitor's run, whose buttons are not there, or of a locked store, where they stay: no error.
 
 
 def stop(run_id: str) -> None:
     """Have a run end with what is known by now."""
-    # Another visitor's, whose button is not there; or the store is locked, and the button is there still.
     with contextlib.suppress(RequestError, StoreError, ValueError):
         client.shared().stop(run_id, session.visitor())
 
@@ -114,16 +121,12 @@ def _standing(snapshot: Snapshot) -> str:
     if snapshot.state == "queued":
         runs = "1 run" if snapshot.position == 1 else f"{snapshot.position} runs"
         return f"waiting in the queue: {runs} before this one, about {look.duration(snapshot.wait_s)}. {_whose_turn()}"
-    if snapshot.state != "running":
-        return snapshot.message or snapshot.state
-    parts = [look.shortened(snapshot.message or "running", _MESSAGE_SIGNS)]
+    words = look.shortened(snapshot.message or snapshot.state, _MESSAGE_SIGNS)
     if snapshot.round_number is not None:
-        parts[0] += f", round {snapshot.round_number}"
+        words += f", round {snapshot.round_number}"
     if snapshot.elapsed_s is not None:
-        parts.append(f"{look.duration(snapshot.elapsed_s)} elapsed")
-    if snapshot.remaining_s is not None:
-        parts.append(_remaining(snapshot, snapshot.remaining_s))
-    return " · ".join(parts)
+        words += f" · {look.duration(snapshot.elapsed_s)} elapsed"
+    return words + ("" if snapshot.remaining_s is None else f" · {_remaining(snapshot, snapshot.remaining_s)}")
 
 
 def _remaining(snapshot: Snapshot, left_s: float) -> str:

@@ -7,14 +7,17 @@ from typing import Any
 
 import pyarrow as pa
 import streamlit as st
+from msgspec.structs import replace
 
-from measure.judge import pareto, scaling, sweep_analysis, sweep_findings, warnings
-from measure.judge.lines import asked_for, measured, readable
+from measure.judge import findings, sweep_findings, warnings
+from measure.judge.lines import measured, place, readable
 from measure.judge.sweep_findings import SweepFindings
 from measure.output.sweep_table import cost
 from measure.run.run import Run
-from views.charts import failures, sweep_front, sweep_lines, sweep_map
-from views.result import heading, sweep_point
+from views.charts import failures, names, sweep_front, sweep_lines, sweep_map
+from views.choices import address
+from views.result import heading
+from views.result.compare import draw_comparison
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
 from workloads import places
@@ -26,28 +29,29 @@ _ENDED = {"cancelled": "Cancelled", "interrupted": "Interrupted", "budget": "The
 
 def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, imported: bool = False) -> None:
     """Draw a sweep, finished or not; ``imported``: it comes from elsewhere and cannot be continued here."""
-    event = None
     with guard.calm("the result"):
         sweep = _memo.get((run.id, version, "findings"), lambda: sweep_findings.findings(run))
-        pair = _question(sweep)
-        if measured(run) or (finished and any(point.measurements for point in run.points)):
-            names = [line.slug for line in sweep.lines]
-            words = _memo.get((run.id, version, "verdict", *pair), lambda: sweep_analysis.verdict(sweep, *pair))
-            heading.headline(words, names)
-        if finished:
-            _standing(run, imported=imported)
+        run, pair = sweep.run, _question(sweep)
+        if finished or measured(run):
+            words = _memo.get((run.id, version, "verdict", *pair), lambda: sweep_findings.verdict(sweep, *pair))
+            heading.headline(words, [line.slug for line in sweep.lines])
+        if finished and run.status != "complete":
+            done = f"{sum(point.status == 'complete' for point in run.points)} of {len(run.points)} points are complete"
+            rest = "" if imported or places.viewer() else ", and Continue measures the rest"
+            ended = _ENDED.get(run.status, run.status)
+            st.caption(f":material/info: {ended}: {done}. What was measured is kept{rest}.")
         heading.draw_function(run)
         heading.draw_doubts(doubts(run), "sweep_doubts")
         if len(run.axes) == 2:
-            event = _map(sweep, version)
+            _map(sweep, version)
         elif sweep.levels or not finished:  # an axis without a figure would be invented
-            event = _lines(sweep, version, pair)
+            _lines(sweep, version, pair)
     with guard.calm("the point"):
-        sweep_point.draw(run, version, baseline, event, imported=imported)
+        _point(run, version, baseline, imported=imported)
     with guard.calm("the rest of the result"):
         _failures(sweep)
         _scaling(sweep)
-        _front(run, version)
+        _front(sweep, version)
 
 
 def _question(sweep: SweepFindings) -> tuple[str, ...]:
@@ -57,20 +61,15 @@ def _question(sweep: SweepFindings) -> tuple[str, ...]:
     labels = {line.slug: line.label for line in sweep.lines}
     if len(run.axes) == 2 or len(labels) < 2:
         return ()
-    both = len(labels) == 2 == len(sweep.levels) and axis.kind == "size"
-    only_two = tuple(reversed(labels)) if both else (None, None)
+    of_two = len(labels) == 2 == len(sweep.levels) and axis.kind == "size"
+    picked = []
     with st.container(horizontal=True, gap="small", key="question", vertical_alignment="center"):
-        picked, stays = [], st.session_state.get("pair_run") == run.id
-        st.session_state["pair_run"] = run.id
-        lists = (("pair_one", "Where does", "any strategy"), ("pair_other", "overtake", "another"))
-        for (key, words, open_), first in zip(lists, only_two, strict=True):
-            if not stays or st.session_state.get(key) not in labels:
-                st.session_state[key] = first
+        for number, (words, open_) in enumerate((("Where does", "any strategy"), ("overtake", "another"))):
             st.markdown(words, width="content")
             picked.append(
                 st.selectbox(
-                    words, list(labels), index=None, key=key, placeholder=open_, width=240,
-                    label_visibility="collapsed", format_func=labels.__getitem__,
+                    words, list(labels), index=1 - number if of_two else None, key=f"pair_{number}_{run.id}",
+                    placeholder=open_, width=240, label_visibility="collapsed", format_func=labels.__getitem__,
                 )
             )  # fmt: skip
         grows = f"as **{look.plain(axis.name)}** grows from {axis.values[0]:,} to {axis.values[-1]:,}?"
@@ -79,33 +78,19 @@ def _question(sweep: SweepFindings) -> tuple[str, ...]:
     return (one, other) if one and other and one != other else ()
 
 
-def _standing(run: Run, *, imported: bool) -> None:
-    grid = [point for point in run.points if asked_for(run, point)]
-    if run.status != "complete":
-        done = f"{sum(point.status == 'complete' for point in grid)} of {len(grid)} points are complete"
-        rest = "" if imported or places.viewer() else ", and Continue measures the rest"
-        ended = _ENDED.get(run.status, run.status)
-        st.caption(f":material/info: {ended}: {done}. What was measured is kept{rest}.")
-    reasons = [point.reason for point in grid if point.status == "skipped" and not point.ranking]
-    if grid and len(reasons) == len(grid):
-        st.warning(look.plain(f"No point was measured. {look.sentence(reasons[0])}"), icon=":material/block:")
-
-
 def doubts(run: Run) -> list[str]:
     """Return what the sweep cannot tell, each warning once: of its points with the first one that has it, and how many
     more do; then those of the whole."""
-    places: dict[str, list[str]] = {}
-    first: dict[str, str] = {}
+    at: dict[str, list[str]] = {}
     for point in run.points:
         for warning in point.warnings:
             if warning.code in warnings.OF_A_VERDICT:
-                places.setdefault(warning.code, []).append(readable(point.at))
-                first.setdefault(warning.code, warning.message)
+                at.setdefault(warning.code, []).append(f"at {readable(point.at)}: {warning.message}")
     sentences = []
-    for code, (place, *others) in places.items():
-        more = f", and likewise at {len(others)} more point{'s' if len(others) > 1 else ''}" if others else ""
-        sentences.append(look.sentence(f"at {place}{more}: {first[code]}"))
-    return sentences + [look.sentence(warning.message) for warning in run.warnings if warning.code not in places]
+    for first, *others in at.values():
+        more = f" Likewise at {len(others)} more point{'s' if len(others) > 1 else ''}." if others else ""
+        sentences.append(look.sentence(first) + more)
+    return sentences + [look.sentence(warning.message) for warning in run.warnings if warning.code not in at]
 
 
 # --- charts ----------------------------------------------------------------------------------------------------------
@@ -115,9 +100,9 @@ def _frame(make: Callable[[], Any], *key: object) -> pa.Table:
     return _memo.get(key, lambda: packed(make()))
 
 
-def _lines(sweep: SweepFindings, version: int, pair: tuple[str, ...]) -> Any:
-    """Draw latency and memory along the axis; return the event of a click on a point."""
-    run, axis, event = sweep.run, sweep.run.axes[0], None
+def _lines(sweep: SweepFindings, version: int, pair: tuple[str, ...]) -> None:
+    """Draw latency and memory along the axis; a click on a latency chooses its point."""
+    run, axis = sweep.run, sweep.run.axes[0]
     st.html(look.legend_html([line.mapper for line in sweep.lines], [line.mode for line in sweep.lines], lines=True))
     quantities: tuple[sweep_lines.Quantity, ...] = ("latency", "memory")
     with st.grid(2, min_column_width=480, gap="medium", key="sweep_charts") as grid:
@@ -126,34 +111,80 @@ def _lines(sweep: SweepFindings, version: int, pair: tuple[str, ...]) -> Any:
             frame = _frame(partial(sweep_lines.frame, sweep, quantity, pair), *key)
             if not frame.num_rows:
                 continue
-            drawn, alt = sweep_lines.specification(quantity, axis), partial(sweep_lines.takeaway, sweep, quantity)
-            chart = partial(
-                st.vega_lite_chart, frame, drawn, key=f"sweep_{quantity}", alt=_memo.get((*key, "alt"), alt)
-            )
+            alt = _memo.get((*key, "alt"), partial(sweep_lines.takeaway, sweep, quantity))
+            drawn = names.sized(sweep_lines.specification(quantity, axis), frame)
             with grid.cell():
                 st.markdown(f"**{quantity.capitalize()}** of one call over {look.plain(axis.name)}")
-                if quantity == "latency":
-                    event = chart(on_select="rerun", selection_mode=sweep_map.SELECTION)
-                else:
-                    chart()
+                _chart(frame, drawn, f"sweep_{quantity}", alt,
+                       chooses=quantity == "latency")  # fmt: skip
     st.caption("Band: 95 % interval. Ring: one overtakes another, with its interval. ✕: did not work, or was not run.")
-    return event
 
 
-def _map(sweep: SweepFindings, version: int) -> Any:
-    """Draw the map; return the event of a click on a cell."""
+def _map(sweep: SweepFindings, version: int) -> None:
+    """Draw the map; a click on a cell chooses its point."""
     run, (across, up) = sweep.run, sweep.run.axes
-    frame = _frame(partial(sweep_map.frame, sweep), run.id, version, "map")
     count = f"{len(measured(run))} of {len(run.points)} cells measured"
     st.markdown(f"**Who is fastest** at each {look.plain(across.name)} and {look.plain(up.name)}: {count}")
     st.html(sweep_map.legend_html(sweep))
     drawn = sweep_map.sized(sweep_map.specification(across.name, up.name), run)
-    event = st.vega_lite_chart(
-        frame, drawn, key="sweep_map", alt=sweep_map.takeaway(sweep), on_select="rerun",
-        selection_mode=sweep_map.SELECTION,
-    )  # fmt: skip
+    frame = _frame(partial(sweep_map.frame, sweep), run.id, version, "map")
+    _chart(frame, drawn, "sweep_map", sweep_map.takeaway(sweep), chooses=True)
     st.caption(sweep_map.about(sweep))
-    return event
+
+
+def _chart(frame: pa.Table, drawn: Any, key: str, alt: str, *, chooses: bool) -> None:
+    if chooses:
+        st.vega_lite_chart(
+            frame, drawn, key=key, alt=alt, on_select=partial(_choose, key), selection_mode=sweep_map.SELECTION
+        )
+    else:
+        st.vega_lite_chart(frame, drawn, key=key, alt=alt)
+
+
+# --- one point -------------------------------------------------------------------------------------------------------
+
+
+def _list(run_id: str) -> str:
+    """Return the key of the list of points: a choice in one run says nothing about another."""
+    return f"sweep_point_{run_id}"
+
+
+def _choose(chart: str) -> None:
+    """Choose the point that was clicked, which its mark names with its run (`sweep_map.cell`)."""
+    for click in st.session_state[chart].selection.get(sweep_map.SELECTION, []):
+        run_id, *at = click[sweep_map.SELECTION].split()
+        st.session_state[_list(run_id)] = tuple(map(int, at))
+
+
+def _point(run: Run, version: int, baseline: str | None, *, imported: bool) -> None:
+    """Draw the list of points, and the comparison that the chosen one is."""
+    offered = {place(point): point for point in run.points if point.status != "waiting"}
+    if not offered:
+        return
+    picked = st.selectbox(
+        "Show the comparison at", list(offered), index=None, key=_list(run.id),
+        placeholder="choose a point, or click one above", format_func=lambda at: readable(offered[at].at),
+    )  # fmt: skip
+    if picked is None:
+        return
+    point = offered[picked]
+    # What is computed of it is kept under its id.
+    comparison = replace(sweep_findings.comparison(run, point), id=" ".join(map(str, (run.id, *picked))))
+    with st.container(border=True, key="point", gap="small"):
+        # Of one that cannot be asked for here there is nothing to open.
+        if not places.viewer() and (own := address.of_run(comparison)):
+            st.page_link(
+                "views/pages/compare.py", label="Open these choices on the Compare page",
+                icon=":material/compare_arrows:",
+                query_params={"workload": own["workload"], **address.write("compare", own, {})},
+            )  # fmt: skip
+        if not point.measurements:
+            st.caption(look.plain(look.sentence(sweep_map.state(point))))
+            return
+        draw_comparison(
+            comparison, version, finished=point.status != "running", baseline=baseline, prefix="point_",
+            imported=imported,
+        )  # fmt: skip
 
 
 # --- the rest --------------------------------------------------------------------------------------------------------
@@ -185,25 +216,26 @@ def _scaling(sweep: SweepFindings) -> None:
                 "strategy": labels.get(fit.strategy, fit.strategy),
                 "fixed cost per call, a": cost(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s),
                 f"{slope}, b": cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s),
-                "grows as": scaling.power(axis, growth) if growth else look.MISSING,
+                "grows as": growth or look.MISSING,
             }
             for fit, growth in sorted(sweep.fits, key=lambda of: of[0].per_element_s)
         ],
         hide_index=True, key="scaling", row_height=_ROW_HEIGHT,
         alt=f"Fixed cost per call, {slope} and growth of each strategy",
     )  # fmt: skip
-    curved = len(sweep.run.fits) - len(sweep.fits)
-    if curved:
+    if curved := len(sweep.run.fits) - len(sweep.fits):
         st.caption(f"Not along a straight line, and so left out: {curved} of {len(sweep.run.fits)}.")
 
 
-def _front(run: Run, version: int) -> None:
-    at, measurements = sweep_front.subject(run, sweep_point.chosen(run))
-    words = sweep_front.sentence(measurements)
+def _front(sweep: SweepFindings, version: int) -> None:
+    run_id = sweep.run.id
+    at, measurements = sweep_front.subject(sweep, st.session_state.get(_list(run_id)))
+    words = sweep_front.sentence(measurements, sweep_front.leaders(sweep, at) if measurements else [])
     if not words:
         return
     st.markdown(f"**Latency against memory**{f' at {look.plain(readable(at))}' if at else ''}")
-    if len(pareto.front(measurements)) > 1:  # one point alone is no chart
-        frame = _frame(partial(sweep_front.frame, measurements), run.id, version, "front", *at.values())
+    if len(findings.front(measurements)) > 1:  # one point alone is no chart
+        frame = _frame(partial(sweep_front.frame, measurements), run_id, version, "front", *at.values())
         st.vega_lite_chart(frame, sweep_front.SPEC, key="front_chart", alt=f"Latency against memory. {words}")
-    st.caption(look.named(words, [item.strategy for item in measurements]))
+    names = [*(line.slug for line in sweep.lines), *(item.strategy for item in measurements)]
+    st.caption(look.named(words, names))

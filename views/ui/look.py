@@ -1,18 +1,19 @@
-"""Colours, shapes and numbers as pages show them: colour is of the mapper, shape of the mode, and units never lack."""
+"""Colours, shapes and texts as pages show them: colour is of the mapper, shape of the mode, and units never lack."""
 
+import functools
 import html
 import re
 import zlib
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from measure.run.text import (
+# Pages write numbers as the command line does.
+from measure.run.text import (  # noqa: F401
     GLYPHS,
     MISSING,
-    OUTCOMES,
     factor,
     factor_with_interval,
     glyph,
-    interval_of_seconds,
     label,
     number,
     percent,
@@ -21,23 +22,6 @@ from measure.run.text import (
     shortened,
     size,
 )
-
-__all__ = [
-    "GLYPHS",
-    "MISSING",
-    "OUTCOMES",
-    "factor",
-    "factor_with_interval",
-    "glyph",
-    "interval_of_seconds",
-    "label",
-    "number",
-    "percent",
-    "seconds",
-    "seconds_with_interval",
-    "shortened",
-    "size",
-]
 
 # Fixed for each mapper, on every page and whatever is selected. Found by a search for the largest least distance in
 # OKLab (×100) among people with normal, protan, deutan and tritan sight: any two of a default selection differ by at
@@ -75,20 +59,11 @@ _FURTHER = (
     ("#a1935c", "#ded073"),
     ("#4c754a", "#8dc490"),
 )
-_PALETTE = _COLOURS | {f"further {number}": colours for number, colours in enumerate(_FURTHER)}
+_PALETTE = _COLOURS | {f"further {place}": colours for place, colours in enumerate(_FURTHER)}
 
+_HERE = Path(__file__).parent
 # A dot, a square and a diamond: drawn here, because an icon of Streamlit's would be fetched from the network.
-ICON = (
-    '<svg xmlns="http://www.w3.org/2000/svg" width="32" height="32" viewBox="0 0 32 32">'
-    '<circle cx="8" cy="24" r="5.5" fill="#a35c01"/><rect x="11" y="10" width="10" height="10" fill="#2894fb"/>'
-    '<path d="M24 1.5L30.5 8L24 14.5L17.5 8Z" fill="#008871"/></svg>'
-)
-LOGO = (
-    '<svg xmlns="http://www.w3.org/2000/svg" width="164" height="32" viewBox="0 0 164 32">'
-    f'{ICON[ICON.index("<circle") : -6]}<text x="38" y="23" font-family="Arial, Helvetica, sans-serif" '
-    'font-size="21" font-weight="600" textLength="110" lengthAdjust="spacingAndGlyphs" fill="#3f7fd0">Mapbench</text>'
-    "</svg>"
-)
+ICON, LOGO = ((_HERE / name).read_text("utf-8").strip() for name in ("icon.svg", "logo.svg"))
 
 COLOUR_NAMES = tuple(_PALETTE)
 LIGHT = tuple(light for light, _ in _PALETTE.values())
@@ -114,74 +89,53 @@ def css_colour(mapper: str) -> str:
 def strategy_html(slug: str, mapper: str, mode: str) -> str:
     """A strategy's name with its shape in its colour, as HTML."""
     return (
-        f'<span style="white-space:nowrap"><span style="color:{css_colour(mapper)}" aria-hidden="true">'
-        f"{glyph(mode)}</span> {html.escape(slug)}</span>"
+        f'<span style="overflow-wrap:anywhere"><span style="color:{css_colour(mapper)}" aria-hidden="true">'
+        f"{glyph(mode)}</span>&nbsp;{_CODE.format(html.escape(slug))}</span>"
     )
-
-
-_LINES = {"eager": "dotted", "graph": "dashed", "xla": "solid"}
 
 
 def legend_html(mappers: Iterable[str], modes: Iterable[str], *, lines: bool) -> str:
     """Return the legend of mappers' colours and of modes' dashes (``lines``) or shapes; it wraps on narrow screens."""
-    known = [name for name in COLOUR_NAMES if name in set(mappers)]
-    others = sorted(set(mappers) - set(known))
-    parts = [
-        f'<span style="white-space:nowrap"><span style="display:inline-block;width:1.1em;height:.6em;border-radius:2px;'
-        f'background:{css_colour(mapper)}"></span> '
-        f"{html.escape(mapper)}</span>"
-        for mapper in (*known, *others)
+    drawn = set(mappers)
+    block, line = "display:inline-block;width:1.1em;height:.6em;border-radius:2px", "display:inline-block;width:1.8em"
+    items = [
+        f'<span style="{block};background:{css_colour(mapper)}"></span> {html.escape(mapper)}'
+        for mapper in (*(name for name in _COLOURS if name in drawn), *sorted(drawn - set(_COLOURS)))
     ]
-    for mode in (mode for mode in MODES if mode in set(modes)):
-        sign = (
-            f'<span style="display:inline-block;width:1.8em;border-top:2px {_LINES[mode]} currentColor;'
-            'vertical-align:middle"></span>'
-            if lines
-            else glyph(mode)
-        )
-        parts.append(f'<span style="white-space:nowrap;opacity:.8">{sign} {mode}</span>')
-    return f'<div style="display:flex;flex-wrap:wrap;gap:.1rem 1.1rem;font-size:.88rem">{"".join(parts)}</div>'
-
-
-_KEY = re.compile(r"[^A-Za-z0-9_]")
+    for mode, dash in zip(MODES, ("dotted", "dashed", "solid"), strict=True):
+        if mode in set(modes):
+            dashed = f'<span style="{line};border-top:2px {dash} currentColor;vertical-align:middle"></span>'
+            items.append(f"{dashed if lines else glyph(mode)} {mode}")
+    wrapped = "".join(f'<span style="white-space:nowrap">{item}</span>' for item in items)
+    return f'<div style="display:flex;flex-wrap:wrap;gap:.1rem 1.1rem;font-size:.88rem">{wrapped}</div>'
 
 
 def key(*parts: str) -> str:
     """Return a widget key, and so a CSS class, from names."""
-    return _KEY.sub("-", "_".join(parts))
+    return re.sub("[^A-Za-z0-9_]", "-", "_".join(parts))
 
 
-def style(mappers: Iterable[str]) -> str:
-    """Return the page's style sheet: the grid of strategies shows each mapper's colour, and is as dense as a table."""
-    rules = [
-        ".st-key-strategies_grid {row-gap: 0.1rem}",
-        ".st-key-strategies_grid [class*=st-key-cell_] {align-self: center}",
-        # White on the dark theme's blue, which is for text on dark, would have a contrast of 2.9.
-        "[data-testid=stBaseButton-primary]:enabled {color: light-dark(#ffffff, #0b1420)}",
-        "[data-testid=stCaptionContainer] code {color: inherit; background: none; padding: 0}",
-        # A caption is pale as a whole: its words are to be, and not a badge in it, whose contrast would be 2.8.
-        "[data-testid=stCaptionContainer]:has(.stMarkdownBadge) {opacity: 1}",
-        "[data-testid=stCaptionContainer]:has(.stMarkdownBadge) p "
-        "{color: color-mix(in srgb, currentColor 70%, transparent)}",
-        # Streamlit's own colours of code have a contrast of 3.6 to 4.3 with its background.
-        "[data-testid=stCode] .token:is(.keyword, .function) {color: light-dark(#1459ab, #74b3f8) !important}",
-        "[data-testid=stCode] .token.comment {color: light-dark(#5d6472, #9da6b5) !important}",
-        ".st-key-strategies_grid button {min-height: 1.7rem; padding-top: 0; padding-bottom: 0}",
-    ]
-    for mapper in mappers:
-        rules.append(
-            f".st-key-{key('row', mapper)} button p::before "
-            f'{{content: "▌"; color: {css_colour(mapper)}; margin-right: 0.3em}}'
-        )
-    return f"<style>{' '.join(rules)}</style>"
+@functools.cache
+def sheet(name: str) -> str:
+    """A style sheet of this folder."""
+    return f"<style>{(_HERE / f'{name}.css').read_text('utf-8')}</style>"
 
+
+def style(mappers: Iterable[str], *sheets: str) -> str:
+    """Return the style sheets of a page: `page.css`, others of this folder, and the colours of mappers in the grid."""
+    mark = '.st-key-{} button p::before {{content: "▌"; margin-right: .3em; color: {}}}'
+    marks = " ".join(mark.format(key("row", mapper), css_colour(mapper)) for mapper in mappers)
+    return "".join(map(sheet, ("page", *sheets))) + f"<style>{marks}</style>"
+
+
+# --- texts -----------------------------------------------------------------------------------------------------------
 
 # Markdown's own signs, and Streamlit's: `$` for formulas, `:` for colours, icons and emoji.
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$<>&=^@/])")
 _DIRECTIVE = re.compile(r":(?=[\w+\-])")
 _WORD_JOINER = "\u2060"  # invisible; between ':' and a word it keeps Streamlit from seeing an icon or an emoji
 _BREAKS = re.compile(r"[^\S\u00a0]+")
-_CODE = re.compile(r"`([^`]*)`")
+_CODE = '<code style="font-size:.92em">{}</code>'
 
 
 def plain(text: object) -> str:
@@ -196,7 +150,7 @@ def _escaped(text: str) -> str:
 
 def code_html(text: str) -> str:
     """Return ``text`` as HTML, with the parts in backticks as code; nothing else in it has a meaning."""
-    return _CODE.sub(r'<code style="font-size:.9em">\1</code>', html.escape(text))
+    return re.sub("`([^`]*)`", lambda match: _CODE.format(match[1]), html.escape(text))
 
 
 def _parts(text: str, names: Sequence[str]) -> list[str]:
@@ -214,15 +168,22 @@ def named(text: str, names: Sequence[str]) -> str:
 def named_html(text: str, names: Sequence[str]) -> str:
     """The same as HTML."""
     parts = map(html.escape, _parts(text, names))
-    return "".join(
-        f'<code style="font-size:.92em">{part}</code>' if place % 2 else part for place, part in enumerate(parts)
-    )
+    return "".join(_CODE.format(part) if place % 2 else part for place, part in enumerate(parts))
 
 
 def sentence(text: str) -> str:
-    """Return ``text`` with a capital letter and a full stop."""
-    text = text[:1].upper() + text[1:]
+    """Return ``text`` with a capital letter, where it does not begin with a name such as ``map_fn.graph`` or
+    ``batch=3``, and a full stop."""
+    if not re.match(r"\w*([_.]\w|=)", text):
+        text = text[:1].upper() + text[1:]
     return text if text.endswith(".") else f"{text}."
+
+
+def error_size(value: float | None) -> str:
+    """An error without a unit: 0, 1.2e-07, 0.53."""
+    if value is None:
+        return MISSING
+    return "0" if value == 0 else f"{value:.2g}"
 
 
 def duration(value_s: float | None) -> str:
@@ -231,16 +192,7 @@ def duration(value_s: float | None) -> str:
         return MISSING
     if value_s < 1:
         return "under 1 s"
-    whole = round(value_s)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s" if whole % 60 else f"{whole // 60} min"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-def error_size(value: float | None) -> str:
-    """An error without a unit: 0, 1.2e-07, 0.53."""
-    if value is None:
-        return MISSING
-    return "0" if value == 0 else f"{value:.2g}"
+    minutes, whole_s = divmod(round(value_s), 60)
+    if minutes < 60:
+        return " ".join([f"{minutes} min"] * bool(minutes) + [f"{whole_s} s"] * bool(whole_s))
+    return f"{minutes // 60} h {minutes % 60} min"

@@ -41,26 +41,23 @@ def may_execute() -> bool:
     )
 
 
-def give(
-    given: Given, size: Mapping[str, int] | None = None, seed: int = 0,
-    waiting: Callable[[Snapshot], None] | None = None,
-) -> str:  # fmt: skip
-    """Hand this visitor's code over to be executed (`Client.give`), and return its slug.
-
-    RequestError where it cannot be measured, or where this visitor may not have code executed: the editor may have been
-    drawn for somebody else.
-    """
-    if not may_execute():
-        raise RequestError(
-            "code of yours can be run only on a server that others cannot reach, opened as http://localhost or "
-            "http://127.0.0.1"
-        )
-    return client.shared().give(given, size, seed, waiting)
-
-
 def _is_this_machine(name: str | None) -> bool:
     """True for the name or an address of the loopback interface; a server without an address listens to all."""
     try:
         return name is not None and (name.lower() == "localhost" or ipaddress.ip_address(name).is_loopback)
     except ValueError:
         return False
+
+
+def give(
+    given: Given, size: Mapping[str, int] | None = None, seed: int = 0,
+    waiting: Callable[[Snapshot], None] | None = None,
+) -> str:  # fmt: skip
+    """Hand this visitor's code over to be executed (`Client.give`), and return its slug. RequestError where it cannot
+    be measured, or this visitor may not have code executed: the editor may have been drawn for somebody else."""
+    if not may_execute():
+        raise RequestError(
+            "code of yours can be run only on a server that others cannot reach, opened as http://localhost or "
+            "http://127.0.0.1"
+        )
+    return client.shared().give(given, size, seed, waiting)

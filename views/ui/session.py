@@ -1,4 +1,8 @@
-"""The visitor of a page: whose runs are, and what they are counted by. At home nobody is told from anybody."""
+"""Who looks at a page: whose runs are, what they are counted by, and which time it is there.
+
+At home nobody is told from anybody; a hosted server knows its visitors again by a cookie, which holds a random token
+and nothing else.
+"""
 
 import hashlib
 import hmac
@@ -6,17 +10,22 @@ import ipaddress
 import re
 import secrets
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import streamlit as st
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from measure import hosting
 from measure.admission import NOBODY, Visitor
-from measure.hosting import Network
+from measure.hosting import Limits, Network
+from views.ui import look
 from workloads import places
 
-# Set with the page's HTML, since no script of Streamlit can set one; it outlives a reload and a restart.
 COOKIE = "mapbench_visitor"
-_TOKEN = re.compile(r"[0-9a-f]{32}")
+_COOKIE_S = 180 * 86_400
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _LOOPBACK: Address = ipaddress.IPv4Address("127.0.0.1")
 _MOST_HOPS = 16
@@ -49,14 +58,36 @@ def may(owner: str) -> bool:
     return who == NOBODY or who.owner == owner
 
 
-def new_token() -> str:
-    """Return the value of a cookie, which nobody can guess."""
-    return secrets.token_hex(16)
-
-
 def is_token(text: str) -> bool:
     """True if a cookie has the form of a token."""
-    return bool(_TOKEN.fullmatch(text))
+    return bool(re.fullmatch("[0-9a-f]{32}", text))
+
+
+class Cookie:
+    """Gives a token to each browser that asks for a page of a hosted server and has none.
+
+    It comes with the page's HTML, as no script of Streamlit can set one; no script of a page can read it, and no other
+    site sends it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        connection = HTTPConnection(scope) if scope["type"] == "http" and places.hosted() else None
+        if connection is None or is_token(connection.cookies.get(COOKIE, "")):
+            await self._app(scope, receive, send)
+            return
+        schemes = (connection.url.scheme, connection.headers.get("x-forwarded-proto", ""))
+        marks = f"Max-Age={_COOKIE_S}; Path=/; HttpOnly; SameSite=Lax" + "; Secure" * ("https" in schemes)
+
+        async def with_cookie(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                if headers.get("content-type", "").startswith("text/html"):
+                    headers.append("set-cookie", f"{COOKIE}={secrets.token_hex(16)}; {marks}")
+            await send(message)
+
+        await self._app(scope, receive, with_cookie)
 
 
 def source(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Network]) -> str:
@@ -77,13 +108,60 @@ def source(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Network
 
 def _parsed(text: str) -> Address | None:
     """Return an address as proxies write it, with or without brackets and a port; None where it is none."""
-    text = text.strip()
-    if text.startswith("["):
-        text = text[1:].partition("]")[0]
-    elif text.count(":") == 1:
-        text = text.partition(":")[0]
+    match = re.fullmatch(r"\s*(?:\[([^]]*)\](?::\d*)?|([^:]*):\d*|(.*?))\s*", text)
     try:
-        address = ipaddress.ip_address(text)
+        address = ipaddress.ip_address(next(filter(None, match.groups()), "") if match else "")
     except ValueError:
         return None
     return (address.ipv4_mapped or address) if address.version == 6 else address
+
+
+def allowed(limits: Limits) -> str:
+    """What visitors of a hosted server may have of it, as Markdown."""
+
+    def runs(count: int | None) -> str:
+        return "1 run" if count == 1 else f"{count} runs"
+
+    def mib(value: int | None) -> str:
+        return f"{value / 1024:g} GiB" if value and value % 256 == 0 else f"{value or 0:,} MiB"
+
+    time = look.duration
+    return (
+        f"**What this demo allows**: {time(limits.run_s)} for a comparison, {time(limits.budget_s)} of it for "
+        f"latencies, {time(limits.sweep_s)} for a sweep or claims; {runs(limits.session_runs)} at a time, "
+        f"{runs(limits.address_runs)} of one address, {runs(limits.queue_length)} in the queue, and "
+        f"{time(limits.address_day_s)} of measuring a day; up to {limits.most_strategies} strategies, "
+        f"{limits.most_cells} cells of a sweep, {limits.most_threads} threads, {mib(limits.memory_mib)} of memory, and "
+        f"files of {mib(limits.upload_mib)}. What was measured in the last {time(limits.recent_s)} answers an equal "
+        f"request. The oldest runs go when those that are kept fill {mib(limits.store_mib)}."
+    )
+
+
+# --- times of day ----------------------------------------------------------------------------------------------------
+
+
+def local(time: str) -> str:
+    """An ISO 8601 time in the reader's zone, to the minute; a text that is none as it is."""
+    try:
+        moment = datetime.fromisoformat(time)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return moment.astimezone(ZoneInfo(zone())).strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError):
+        return time[:16].replace("T", " ")
+
+
+def since(time: str | None) -> str:
+    """How long ago an ISO 8601 time with its zone was, coarse: 40 s, 3 min."""
+    try:
+        passed_s = (datetime.now(UTC) - datetime.fromisoformat(time or "")).total_seconds()
+    except (ValueError, TypeError):
+        return look.MISSING
+    return look.duration(passed_s if passed_s < 60 else passed_s // 60 * 60)
+
+
+def zone() -> str:
+    """The name of the reader's zone, as the browser has it; UTC where that is not one of this machine's."""
+    try:
+        return ZoneInfo(st.context.timezone or "UTC").key
+    except (KeyError, ValueError, OSError):  # ZoneInfoNotFoundError is a KeyError
+        return "UTC"

@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from measure.claims import known, scripts, verdicts
-from measure.claims.predicates import Ends, Faster, Figure
-from measure.claims.spec import Claim, Compare, Need, Predicate, Script, Swept, claim
+from measure.claims.spec import Claim, Compare, Ends, Faster, Figure, Need, Predicate, Script, claim
 from measure.claims.tries import Tries, chosen, still_tried
 from measure.engine.bench import Settings
 from measure.engine.record import View
@@ -24,7 +23,6 @@ ID = "0123456789abcdef01234567"
 _SMALL = {"batch": 4, "features": 8}
 PAIR = Compare("per_example_gradients", ("batched.eager", "loop.eager"), _SMALL, seconds=150.0)
 OTHER = dataclasses.replace(PAIR, strategies=("batched.graph", "loop.graph"))
-LINE = Swept("per_example_gradients", ("batched.eager", "loop.eager"), "batch", (2, 4), size={"features": 8})
 SCRIPT = Script("report(x=1)")
 
 
@@ -61,24 +59,23 @@ def finished(own: Own, ids: Sequence[str] = (), **more: Any) -> Run:
 
 
 def test_what_claims_need_is_measured_once(claims: Callable[..., tuple[Claim, ...]], tmp_path: Path):
-    claims(PAIR, SCRIPT, PAIR, LINE, Faster(OTHER, "loop.graph", "batched.graph"))
+    claims(PAIR, SCRIPT, PAIR, Faster(OTHER, "loop.graph", "batched.graph"))
     with running(Subjects(latencies_s={"loop.graph": 0.05}), tmp_path) as own:
         run = finished(own)
-    assert (run.kind, run.status, run.claims) == ("claims", "complete", [f"c{number}" for number in range(5)])
-    assert [item.need for item in run.evidence] == [need.key for need in (PAIR, SCRIPT, LINE, OTHER)]
-    pair, script, line, _ = run.evidence
+    assert (run.kind, run.status, run.claims) == ("claims", "complete", ["c0", "c1", "c2", "c3"])
+    assert [item.need for item in run.evidence] == [need.key for need in (PAIR, SCRIPT, OTHER)]
+    pair, script, _ = run.evidence
     assert pair.run.kind == "compare" and all(item.latency is not None for item in pair.run.measurements)
-    assert (line.run.kind, len(line.run.points)) == ("sweep", 2)
     assert script.script.figures == {"x": 1}
-    assert run.verdict == verdicts.summary(run) == "Of 5 claims 3 hold, 1 does not hold and 1 cannot tell."
+    assert run.verdict == verdicts.summary(run) == "Of 4 claims 3 hold and 1 does not hold."
 
 
 def test_some_claims_alone_and_none_that_is_not_known(claims: Callable[..., tuple[Claim, ...]], tmp_path: Path):
     claims(SCRIPT, PAIR, Script("report(x=2)"))
     with running(Subjects(), tmp_path) as own:
         run = finished(own, ["c2", "c0", "c2"], parent="f" * 24)
-        assert (run.claims, run.parent) == (["c2", "c0"], "f" * 24)
-        assert [item.script.figures["x"] for item in run.evidence] == [2, 1]
+        assert (run.claims, run.parent) == (["c0", "c2"], "f" * 24)
+        assert [item.script.figures["x"] for item in run.evidence] == [1, 2]
     with pytest.raises(RequestError, match=r"^claim 'c9' is not known: "):
         chosen(["c0", "c9"])
     assert [one.id for one in still_tried(replace(run, claims=["c9", "c0"]))] == ["c0"], "a run of before, once more"

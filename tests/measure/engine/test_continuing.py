@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from measure.engine import continuing
+from measure.engine.sweep import is_open, taken_over
 from measure.run import fit
 from measure.run.request import RequestError
 from measure.run.run import TIME_OVER, Error, Run
@@ -61,7 +61,7 @@ def test_a_cancelled_sweep_keeps_what_it_has_and_is_continued_from_the_store(tmp
 def test_points_where_some_lacked_time_or_were_cut_short_or_whose_code_has_changed_are_measured_again() -> None:
     request = asked(STAYS, axes=batch(2, 4, 8, 16))
     run = swept(request, Sized())
-    assert continuing.taken_over(run, request, run.environment) == run.points and not continuing.is_open(run)
+    assert taken_over(run, request, run.environment) == run.points and not is_open(run)
     assert fit.forecast_sweep(request, 2**36, run.points).seconds == 0.0, "nothing is left"
     first, second, third, fourth = run.points
     item = first.measurements[0]
@@ -74,4 +74,4 @@ def test_points_where_some_lacked_time_or_were_cut_short_or_whose_code_has_chang
         replace(fourth, measurements=[replace(item, code=code)]),
     ]
     cut = replace(run, points=points)
-    assert continuing.is_open(cut) and continuing.taken_over(cut, request, run.environment) == [first]
+    assert is_open(cut) and taken_over(cut, request, run.environment) == [first]

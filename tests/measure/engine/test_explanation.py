@@ -36,9 +36,7 @@ def measured(own: Own) -> Run:
 
 
 def test_an_explanation_counts_what_ran_and_leaves_the_run_as_it_was(own: Own, measured: Run):
-    assert all(why.explained(item.why) is None for item in measured.measurements), (
-        "nothing is explained unless asked for"
-    )
+    assert not any(why.explained(item.why) for item in measured.measurements), "nothing is explained unless asked for"
     job = own.explain(measured.id)
     assert own.explain(measured.id) == job and own.snapshot(measured.id).state == "finished"
     own.work()
@@ -69,11 +67,8 @@ def test_what_cannot_be_explained_here_is_said(tmp_path: Path):
         assert explanation.refusal(run, details, imported=False) is None
         assert "comes from elsewhere" in explanation.refusal(run, details, imported=True)
         other = replace(run, environment=run.environment | {"tensorflow": "2.20.0", "cpu_model": "Another one"})
-        refusal = explanation.refusal(other, details, imported=False)
-        assert re.search(
-            r"where cpu model is .+, and was Another one; tensorflow is 2\.\d+.*, and was 2\.20\.0:", refusal
-        )
-        assert "«Measure again here»" in refusal
+        differs = "where cpu model is .+, and was Another one; tensorflow is 2.+, and was 2.20.0:.*«Measure again here»"
+        assert re.search(differs, explanation.refusal(other, details, imported=False))
         earlier = replace(run, environment={"python": None})
         assert explanation.refusal(earlier, details, imported=False) is None, "what it does not know says nothing"
         with pytest.raises(RequestError, match="is not known here"):

@@ -2,9 +2,8 @@
 
 import pytest
 
-from measure.engine import continuing
 from measure.engine.record import View
-from measure.engine.sweep import Sweep
+from measure.engine.sweep import Sweep, is_open
 from measure.run.encoding import encode
 from measure.store import imports
 from tests.hanging import Clock, Slow
@@ -89,7 +88,7 @@ def test_a_sweep_ends_when_it_was_said_to_and_its_points_that_were_not_reached_s
         assert {each.outcome for point in run.points for each in point.measurements} <= {"ok", "not_run", "timeout"}
         assert times == 20.0 or run.points[0].ranking, "the first point is measured"
         left = [point for point in run.points if point.status == "budget"]
-        assert run.status == ("budget" if left else "complete") and continuing.is_open(run) == (hangs is None)
+        assert run.status == ("budget" if left else "complete") and is_open(run) == (hangs is None)
         assert all("time budget was spent" in point.reason for point in left)
         assert left or times != 20.0
 
@@ -112,7 +111,7 @@ def test_a_sweep_that_a_person_stops_ends_with_the_points_it_has() -> None:
     statuses = [point.status for point in run.points]
     assert run.status == "budget" and statuses[0] == "complete" and statuses[1] == "budget"
     assert "a person stopped" in run.stop_reason and f"{statuses.count('budget')} of the points" in run.stop_reason
-    assert run.verdict and continuing.is_open(run)
+    assert run.verdict and is_open(run)
 
 
 def test_a_host_that_is_lost_interrupts_the_sweep_which_has_what_was_measured() -> None:

@@ -30,8 +30,8 @@ Open = Callable[..., Bench]
 
 @pytest.fixture
 def opened() -> Iterator[Open]:
-    def open_bench(subjects: Subjects, run_id: str = "0" * 24, allocator: str = "pool") -> Bench:
-        asked = {"workload": "square", "strategies": list(SLUGS), "allocator": allocator}
+    def open_bench(subjects: Subjects, run_id: str = "0" * 24, **more: str) -> Bench:
+        asked = {"workload": "square", "strategies": list(SLUGS), **more}
         bench = Bench(run_id, parse(asked), subjects, lambda view: None)
         for slug in SLUGS:
             bench.update(slug, outcome="ok", memory=memory(64))

@@ -1,11 +1,11 @@
-"""Break-even points: exact on hand-made costs, and said as what they are."""
+"""Break-even points: exact on hand-made costs, and said as what they are; who is the cheapest."""
 
 import math
 
 import pytest
 
 from measure.judge import break_even
-from measure.judge.break_even import Cost
+from measure.judge.break_even import Cost, Stretch
 from measure.run.run import Latency
 
 
@@ -50,3 +50,16 @@ def test_ties_do_not_overtake_each_other() -> None:
     assert break_even.crossing(ours, theirs).pays_off == "calls"
     assert break_even.crossing(ours, theirs, tied=True).pays_off == "undecided"
     assert break_even.crossing(theirs, ours, tied=True).pays_off == "from_first"
+
+
+def test_the_cheapest_after_n_calls_and_how_sure_the_places_are() -> None:
+    costs = {"a": cost(1.0, 1.0), "b": cost(10.0, 0.1), "c": cost(50.0, 0.05), "never": cost(60.0, 0.2)}
+    ties: dict[str, int | None] = dict.fromkeys(costs)
+    # a: n; b: 10 + 0.1 (n − 1); they meet at n = 11. c: 50 + 0.05 (n − 1); it meets b at n = 801.
+    exact = [Stretch("a", 1), Stretch("b", 12, 11, 12), Stretch("c", 802, 801, 802)]
+    assert break_even.cheapest(costs, ties) == exact and break_even.cheapest({}, {}) == []
+    # c starts with 40 to 62.5 s, b still with exactly 10: they meet after 601 to 1 051 calls.
+    uncertain = break_even.cheapest(costs | {"c": cost(50.0, 0.05, first=1.25)}, ties)
+    assert uncertain[2] == Stretch("c", 802, 601, 1051)
+    assert "b from 12 [11, 12] calls on, c from 802 [601, 1 051] calls on" in break_even.sentence(uncertain)
+    assert break_even.cheapest(costs, ties | {"b": 0, "c": 0}) == exact[:2], "who ties does not overtake"

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from measure.judge import answer, warnings
 from measure.judge.analysis import analyse, close
-from measure.judge.findings import TELLING, Findings, findings
+from measure.judge.findings import TELLING, Findings, findings, front
 from measure.judge.verdict import verdict
 from measure.output import table
-from measure.run.run import TIME_OVER, Error, Measurement, OutcomeName, Run
+from measure.run.run import TIME_OVER, Error, Latency, Measurement, OutcomeName, Run
 from tests import synthetic
 from tests.samples import FACTORS, constant, measurement, memory, run_of
 from tests.simulation import Model, simulate
@@ -53,7 +53,6 @@ def test_rows_are_in_the_order_of_the_latency_shown_right_ones_before_wrong_ones
     assert [row.rank for row in rows[:6]] == [1, 1, 3, 3, 5, 6]
     assert rows[11].slug == "dataset.graph" and rows[11].outcome == "wrong" and rows[11].rank is None
     assert {row.outcome for row in rows[12:]} == {"timeout", "out_of_memory", "failed", "unsupported", "cancelled"}
-    assert [row.order for row in rows] == list(range(len(rows)))
     assert not any("#twin" in row.slug for row in rows), "twins are no rows"
     assert findings(replace(timed_run(), ranking=[])).rows == [], "a run with nothing in it yet"
 
@@ -122,7 +121,7 @@ def test_the_word_says_how_sure_it_is() -> None:
 
 def test_a_run_that_can_tell_nothing_says_so_with_the_load_that_was_counted_before_any_advice() -> None:
     run = timed(NOISY, batched__graph=1e-3, map_fn__graph=1.4e-3)
-    busy = replace(run, warnings=[warnings.busy_during(1.0)], environment={"cores_granted": 2.0})
+    busy = replace(run, warnings=[warnings.warning("busy_during", cores=1.0)], environment={"cores_granted": 2.0})
     found = findings(busy)
     assert verdict(found) == "Too noisy to rank: other programs used 1.0 of 2 cores. Measure again."
     assert found.take is None and answer.others(found) == []
@@ -203,6 +202,16 @@ def test_an_untold_run_says_what_there_is() -> None:
     )
 
 
+def test_the_front_is_what_nothing_beats_in_both_latency_and_memory() -> None:
+    figures = {"a": (40, 10), "b": (2, 640), "c": (8, 40), "d": (50, 30), "wrong": (1, 1), "b#twin": (1.9, 640)}
+    items = []
+    for slug, (seconds, peak) in figures.items():
+        item = measurement(slug, [], outcome="wrong" if slug == "wrong" else "ok", twin_of="b" if "#" in slug else None)
+        latency = Latency(median_s=seconds, low_s=seconds, high_s=seconds)
+        items.append(replace(item, latency=latency, memory=memory(peak)))
+    assert [item.strategy for item in front([*items, untimed("none", "out_of_memory")])] == ["b", "c", "a"]
+
+
 # --- no two of them differ -------------------------------------------------------------------------------------------
 
 
@@ -217,7 +226,7 @@ def runs() -> Iterator[Run]:
         yield asked_for(analyse(run_of(*items)))
         yield with_more(analyse(run_of(*items)), untimed("late.xla"), untimed("bad.xla", "failed", "ValueError"))
         single = [replace(item, replicas=item.replicas[:1]) for item in items]
-        yield asked_for(analyse(replace(run_of(*single), warnings=[warnings.busy_during(1.2)])))
+        yield asked_for(analyse(replace(run_of(*single), warnings=[warnings.warning("busy_during", cores=1.2)])))
     yield asked_for(analyse(run_of(untimed("a.graph", "failed", "ValueError"))))
     yield timed(FACTORS, batched__graph=1e-3, map_fn__graph=1.012e-3)
 

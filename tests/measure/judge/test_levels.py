@@ -1,15 +1,19 @@
-"""From samples to levels: turns, rounds, one variance, and what a run can tell."""
+"""From samples to levels, intervals and ranks: exact on hand-made samples, and right about how often they are right on
+simulated runs."""
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from scipy import stats
 
-from measure.judge import analysis, intervals, levels, ranking
-from measure.judge.levels import levels_of, shown_levels
+from measure.judge import analysis, levels
+from measure.judge.levels import Level, Order, by_memory, levels_of, shown_levels
 from measure.run.run import Analysis, Latency, Measurement, Replica
 from tests.samples import FACTORS, constant, measurement, run_of
+from tests.simulation import Model, simulate
 
 # --- of a turn, a process, and a strategy ----------------------------------------------------------------------------
 
@@ -28,36 +32,17 @@ def in_turns(slug: str, *processes: dict[int, list[float]]) -> Measurement:
     return replace(measurement(slug, []), replicas=replicas)
 
 
-def test_a_level_is_the_mean_of_processes_each_of_which_is_the_mean_of_the_lower_quartiles_of_its_turns() -> None:
-    rng = np.random.default_rng(1)
-    processes = [{turn: rng.lognormal(math.log(2e-3), 0.2, 4 + turn).tolist() for turn in (1, 2)} for _ in range(3)]
-    evidence = levels_of([in_turns("a", *processes)])
-    quartiles = [np.mean([math.log(np.quantile(turn, 0.25)) for turn in each.values()]) for each in processes]
-    # What the rounds are taken to have done to one strategy alone is shared by its processes.
-    assert evidence.logs["a"] - evidence.logs["a"][0] == pytest.approx(np.array(quartiles) - quartiles[0], abs=1e-12)
-    assert evidence.by_slug["a"].log_mean == pytest.approx(np.mean(evidence.logs["a"]), rel=1e-12)
-    medians = [math.log(np.median([*each[1], *each[2]])) for each in processes]
-    shown = levels.latency(in_turns("a", *processes), evidence, 0.95)
-    assert shown is not None and shown.typical_s == pytest.approx(math.exp(np.mean(medians)), rel=1e-12)
-
-
 def test_what_a_round_does_to_all_is_taken_out_of_ratios_and_shown_as_the_pace() -> None:
     """The slower one has one process, which was there in the slow rounds alone."""
     pace = {1: 1.5, 2: 1.4, 3: 1.0, 4: 1.0, 5: 1.1, 6: 1.0}
     fast = [{turn: [1e-3 * times] for turn, times in pace.items()}] * 30
     slow = {turn: [2e-3 * pace[turn]] for turn in (1, 2)}
     evidence = levels_of([in_turns("fast", *fast), in_turns("slow", slow)])
-    ratio = intervals.ratio(evidence.by_slug["slow"], evidence.by_slug["fast"], 0.95)
+    ratio = levels.ratio(evidence.by_slug["slow"], evidence.by_slug["fast"], 0.95)
     assert ratio.ratio == pytest.approx(2.0, rel=0.02), "and not 2.9"
     assert evidence.pace == pytest.approx(np.std(np.log(list(pace.values()))), rel=0.1)
     shown = levels.latency(in_turns("fast", *fast), evidence, 0.95)
     assert shown is not None and shown.high_s / shown.median_s > 1.3 > ratio.high / ratio.ratio
-
-
-def test_one_process_of_each_tells_nothing_but_the_largest_differences() -> None:
-    items = [measurement(f"s{place}", [[1e-3 * times] * 5]) for place, times in enumerate((1.0, 2.79, 100.0))]
-    order = ranking.Order(levels_of(items).by_slug, Analysis())
-    assert order.groups() == [["s0", "s1"], ["s2"]]
 
 
 def test_every_latency_lies_within_its_own_samples() -> None:
@@ -92,3 +77,97 @@ def test_a_run_of_an_earlier_method_has_the_levels_whose_intervals_it_shows() ->
     assert by_slug["a"].degrees == 4.0, "of five processes"
     now = replace(run, analysis=Analysis())
     assert shown_levels(now) == levels_of(now.measurements).by_slug
+
+
+# --- ratios and ranks -------------------------------------------------------------------------------------------------
+
+
+def test_a_ratio_is_students_t_test_with_the_degrees_of_the_runs_one_variance() -> None:
+    a, b = Level(math.log(1.0e-3), 4e-4, 9.0), Level(math.log(1.2e-3), 9e-4, 5.0)
+    error = math.sqrt(4e-4 + 9e-4)
+    half = stats.t.ppf(0.975, 5.0) * error
+    ratio = levels.ratio(b, a, 0.95)
+    assert ratio.ratio == pytest.approx(1.2, rel=1e-12)
+    assert (ratio.low, ratio.high) == pytest.approx((1.2 * math.exp(-half), 1.2 * math.exp(half)), rel=1e-9)
+
+
+def level(seconds: float, relative_error: float = 0.005) -> Level:
+    return Level(math.log(seconds), relative_error**2, 8.0)
+
+
+def test_strategies_that_differ_clearly_are_ranked_and_those_that_do_not_tie() -> None:
+    levels = {"slow": level(5e-3), "a": level(1e-3), "b": level(1.004e-3), "c": level(1.3e-3)}
+    assert Order(levels, Analysis()).groups() == [["a", "b"], ["c"], ["slow"]]
+
+
+def test_the_more_strategies_are_compared_the_more_a_difference_has_to_show() -> None:
+    # Two standard errors of the difference and a half: significant as the only comparison, not as one of eleven.
+    a, b = level(1e-3), level(1e-3 * math.exp(2.5 * 0.005 * math.sqrt(2)))
+    assert Order({"a": a, "b": b}, Analysis()).groups() == [["a"], ["b"]]
+    others = {f"slow{index}": level(1.0 * 2**index) for index in range(9)}
+    assert Order({"a": a, "b": b, **others}, Analysis()).groups()[0] == ["a", "b"]
+
+
+def test_all_up_to_the_slowest_that_may_be_as_fast_tie_so_that_ranks_are_in_the_order_of_latencies() -> None:
+    levels = {"a": level(1e-3, 1e-3), "b": level(1.1e-3, 1e-3), "noisy": level(1.2e-3, 0.12), "far": level(5e-3)}
+    assert Order(levels, Analysis()).groups() == [["a", "b", "noisy"], ["far"]]
+
+
+def test_the_resolution_is_the_least_difference_that_is_told_between_the_two_fastest() -> None:
+    fast, next_error, far = level(1e-3, 0.01), 0.03, level(1.0)
+    told = Order({"a": fast, "b": level(1.1e-3, next_error), "far": far}, Analysis()).resolution
+    for times, leaders in ((1.01, ["a"]), (0.99, ["a", "b"])):
+        order = Order({"a": fast, "b": level(1e-3 * (1 + told * times), next_error), "far": far}, Analysis())
+        assert order.groups()[0] == leaders
+    assert Order({"a": fast}, Analysis()).resolution == 0.0
+    assert Order({}, Analysis()).groups() == []
+
+
+def test_memory_breaks_ties_beyond_a_hundredth() -> None:
+    peaks = {"a": 1_000, "b": 500, "c": 1_009}
+    assert by_memory(["c", "a", "b"], peaks) == ["b", "c", "a"]
+    assert by_memory(["unknown", "a"], peaks) == ["a", "unknown"]
+
+
+# --- on simulated runs -----------------------------------------------------------------------------------------------
+
+# A spread between processes of a third to three times the scatter of the samples, as real runs show it.
+MODELS = [
+    Model(process=process, sample=sample)
+    for process, sample in ((0.02, 0.03), (0.03, 0.01), (0.01, 0.03), (0.02, 0.01), (0.06, 0.06))
+]
+# Some that are close to the leader, some that are not far, and some that are.
+LATENCIES_S = {f"s{place}": 1e-3 * times for place, times in enumerate((1, 1.03, 1.15, 1.5, 2.2, 4, 10, 20))}
+
+
+def _not_above(count: int, rate: float, trials: int) -> bool:
+    """Whether a count is not significantly above a rate: what it exceeds in one of twenty experiments."""
+    return count <= stats.binom.ppf(0.95, trials, rate)
+
+
+def test_a_strategy_against_itself_is_called_different_rarely() -> None:
+    runs, declared = 120, 0
+    for seed in range(runs):
+        declared += len(simulate({"a": 1e-3, "b": 1e-3}, MODELS[seed % len(MODELS)], seed).order.groups()) > 1
+    assert _not_above(declared, 0.05, runs), declared
+
+
+def test_the_fastest_is_among_the_leaders_though_twelve_are_equal() -> None:
+    runs, missed = 60, 0
+    for seed in range(runs):
+        order = simulate({f"s{place}": 1e-3 for place in range(12)}, MODELS[seed % len(MODELS)], seed).order
+        missed += "s0" not in order.groups()[0]
+    assert _not_above(missed, 0.05, runs), missed
+
+
+def test_intervals_cover_as_often_as_they_say_among_near_ones_and_those_far_behind_alike() -> None:
+    """The intervals of ratios to the fastest hold the true ratio."""
+    held, counted = Counter[bool](), Counter[bool]()
+    for model in MODELS:
+        for result in (simulate(LATENCIES_S, model, seed) for seed in range(28)):
+            by_slug = levels_of(result.measurements).by_slug
+            for slug, latency_s in list(LATENCIES_S.items())[1:]:
+                is_near, ratio = latency_s < 3e-3, levels.ratio(by_slug[slug], by_slug["s0"], 0.95)
+                held[is_near] += ratio.low <= latency_s / 1e-3 <= ratio.high
+                counted[is_near] += 1
+    assert all(held[is_near] / counted[is_near] >= 0.92 for is_near in (True, False)), (held, counted)

@@ -9,16 +9,14 @@ from msgspec.structs import replace
 import workloads
 from measure.judge import limit
 from measure.judge.findings import findings
-from measure.output import table
 from measure.pool.launcher import Launcher
 from measure.run.request import parse
 from measure.run.roofline import Rates, Work
-from measure.run.run import Limit, Run
+from measure.run.run import Limit
 from measure.run.why import Why
 from tests import subjects, synthetic
 from tests.engine import measure, running, small_request
 from tests.subjects import Subjects
-from views.charts import picture
 from workloads.case import Case
 
 GIGA = 1e9
@@ -68,7 +66,7 @@ def test_a_run_has_its_limit_and_probes_that_fail_cost_nothing_else(tmp_path: Pa
     run, failed = found
     assert run.limit is not None
     assert run.limit.bytes == 4 * (4 * 8 + 4) + 4 * (8 + 1) + 4 * 4 * (8 + 1), "inputs, variables, gradients"
-    assert all(limit.multiple(item) or limit.note(item) for item in run.measurements)
+    assert all(item.why.times_limit or item.why.limit_note for item in run.measurements)
     assert failed.limit is None and failed.status == "complete" and failed.ranking == [["batched.eager"]]
     assert "division by zero" in next(warning.message for warning in failed.warnings if warning.code == "no_limit")
 
@@ -77,15 +75,16 @@ def judged(seconds: float) -> Any:
     """The measurement of a strategy that takes ``seconds``, beside a limit of 10 ms."""
     run = synthetic.run(unhappy=False)
     item = replace(run.measurements[0], latency=synthetic.latency(seconds), why=Why())
-    return limit.judge(replace(run, limit=of(flops=1_000_000_000), measurements=[item])).measurements[0]
+    return limit.judge(replace(run, limit=of(flops=1_000_000_000), measurements=[item])).measurements[0].why
 
 
 def test_a_multiple_is_latency_over_limit_and_1_for_what_the_probes_cannot_tell_from_it() -> None:
-    assert limit.multiple(judged(0.025)) == pytest.approx(2.5) and limit.note(judged(0.025)) == ""
-    assert limit.multiple(judged(0.0086)) == 1.0
+    assert judged(0.025).times_limit == pytest.approx(2.5) and not judged(0.025).limit_note
+    assert judged(0.0086).times_limit == 1.0
     below = judged(0.0084)
-    assert limit.multiple(below) is None and "counts the element function as it is written" in limit.note(below)
-    run = replace(synthetic.run(unhappy=False), limit=None, measurements=[judged(0.001)])
+    assert not below.times_limit and "counts the element function as it is written" in below.limit_note
+    run = synthetic.run(unhappy=False)
+    run = replace(run, limit=None, measurements=[replace(run.measurements[0], why=judged(0.001))])
     assert limit.judge(run).measurements[0].why == Why(), "judging anew leaves nothing of before"
 
 
@@ -100,22 +99,3 @@ def test_a_limit_says_nothing_where_dispatch_sets_it_or_a_right_strategy_beats_i
     assert not limit.tells(replace(run, measurements=[beaten, *others]))
     assert limit.tells(replace(run, measurements=[replace(beaten, outcome="wrong"), *others]))
     assert limit.tells(replace(run, measurements=[replace(beaten, twin_of="a.xla"), *others]))
-
-
-def paged(faults: float, share: float) -> Run:
-    """A run whose first strategy takes so many page faults a call, and spends this share of its time in the kernel."""
-    run = synthetic.run(unhappy=False)
-    first, *others = run.measurements
-    replicas = [
-        replace(each, faults=[faults] * len(each.samples_s), kernel_s=[share * seconds for seconds in each.samples_s])
-        for each in first.replicas
-    ]
-    return replace(run, measurements=[replace(first, replicas=replicas), *others])
-
-
-def test_a_strategy_whose_calls_take_many_page_faults_and_spend_time_on_them_is_named() -> None:
-    run = paged(6_400, 0.2)
-    said = limit.fresh_pages(run)
-    assert f"{run.measurements[0].strategy} (6,400 page faults a call)." in said and said.count("page faults") == 1
-    assert said in table.render(run) and "6,400 page faults a call" in picture.caption(findings(run))
-    assert not any(map(limit.fresh_pages, (paged(99, 0.2), paged(6_400, 0.05), synthetic.run(unhappy=False))))

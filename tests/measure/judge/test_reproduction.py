@@ -1,6 +1,5 @@
 """Was the verdict reproduced? What is planted in two runs is found, and chance is not taken for a change."""
 
-import pytest
 from msgspec.structs import replace
 
 from measure.judge import reproduction
@@ -21,34 +20,24 @@ def a_run(latencies_s: dict[str, float], seed: int, model: Model | None = None) 
 def test_a_clear_verdict_is_reproduced_also_by_a_machine_that_is_slower_at_everything():
     for slower in (1, 3):
         answer = reproduction.compare(a_run(CLOSE, 3), a_run({slug: slower * each for slug, each in CLOSE.items()}, 4))
-        assert (answer.outcome, answer.before, answer.now) == ("reproduced", ("a.graph",), ("a.graph",))
-        assert [(row.slug, row.rank_before, row.rank_now, row.changed) for row in answer.strategies] == [
-            (slug, rank, rank, False) for rank, slug in enumerate(CLOSE, 1)
-        ]
+        assert answer.outcome == "reproduced"
 
 
 def test_a_leader_that_does_not_work_here_refutes_it_and_nothing_in_common_leaves_it_unknown():
     first, again = a_run(CLOSE, 3), a_run(CLOSE, 4)
     answer = reproduction.compare(first, replace(again, ranking=again.ranking[1:]))
     assert answer.outcome == "refuted" and "a.graph" in answer.sentence
-    assert (answer.strategies[0].slug, answer.strategies[0].rank_now) == ("b.graph", 1)
     # One that ended before it was timed says nothing of it.
     untimed = [replace(item, outcome="not_run") if item.strategy == "a.graph" else item for item in again.measurements]
     early = replace(again, ranking=again.ranking[1:], measurements=untimed)
     assert reproduction.compare(first, early).outcome == "undecided"
     for ranking in ([], [["z.graph"]]):
-        answer = reproduction.compare(first, replace(again, ranking=ranking))
-        assert answer.outcome == "unknown" and answer.strategies == ()
+        assert reproduction.compare(first, replace(again, ranking=ranking)).outcome == "unknown"
 
 
 def test_another_leader_beyond_chance_refutes_it():
     answer = reproduction.compare(a_run(CLOSE, 3), a_run(CLOSE | {"b.graph": 0.5e-3}, 4))
-    assert (answer.outcome, answer.before, answer.now) == ("refuted", ("a.graph",), ("b.graph",))
-    assert {row.slug: (row.rank_before, row.rank_now, row.changed) for row in answer.strategies[:2]} == {
-        "a.graph": (1, 2, False), "b.graph": (2, 1, True),
-    }  # fmt: skip
-    (changed,) = [row.change for row in answer.strategies if row.changed]
-    assert changed.ratio == pytest.approx(0.5 / 1.3, rel=0.15) and changed.high < 0.5 and changed.p < 0.001
+    assert answer.outcome == "refuted" and "b.graph" in answer.sentence
 
 
 def test_leaders_that_differ_by_chance_alone_or_in_part_leave_it_open_and_so_does_a_run_that_tells_nothing():

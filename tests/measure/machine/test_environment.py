@@ -1,16 +1,19 @@
-"""The facts of an environment: what changes what is measured, limits of control groups read right, nothing private."""
+"""The facts of an environment: what changes what is measured, limits of control groups read right, nothing private; and
+how the load of others is watched."""
 
 import getpass
 import json
 import os
 import socket
+import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import psutil
 import pytest
 
-from measure.machine import control_groups, environment
+from measure.machine import control_groups, environment, load
 from measure.machine.control_groups import available_memory, ends_for_memory
 from measure.machine.environment import collect, describe, public
 from measure.run.encoding import decode
@@ -55,8 +58,7 @@ def test_facts_are_read_from_the_system_and_from_a_process_that_is_measured(tmp_
     }  # fmt: skip
     assert {key: facts[key] for key in expected} == expected and list(facts) == KEYS
     empty = collect(start_method="fresh", root=tmp_path / "nothing")
-    assert list(empty) == KEYS and empty["cpu_model"] is None and empty["huge_pages"] is None, "not known"
-    assert empty["tensorflow"].startswith("2.") and empty["numpy"] and json.dumps(empty, allow_nan=False)
+    assert list(empty) == KEYS and empty["cpu_model"] is None and json.dumps(empty, allow_nan=False), "not known"
 
 
 def test_every_fact_has_a_label_and_a_text_those_of_earlier_runs_too():
@@ -150,3 +152,72 @@ def test_nothing_private_is_kept(machine, monkeypatch):
         *((same, same) for same in ("", "-1", "--xla_gpu_autotune_level=2", "granularity=fine,compact,1,0")),
     ):
         assert public(value) == expected
+
+
+# --- the load of others on the processors, and waits for one ----------------------------------------------------------
+
+
+class Processors(NamedTuple):
+    """Seconds of all processors since the start, as Linux counts them: ``guest`` is in ``user`` too."""
+
+    user: float
+    system: float = 0.0
+    idle: float = 0.0
+    iowait: float = 0.0
+    guest: float = 0.0
+
+
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A machine with a clock of its own and two processors. From second 0 on this process keeps one core busy, a child
+    of it another one, one that has ended a third one, and others a quarter of one beside them on the first processor;
+    on the second they alone are at work, a half of the time."""
+    busy = SimpleNamespace(now_s=10.0, slept=[])
+    child = SimpleNamespace(cpu_times=lambda: (0.0, busy.now_s))
+    gone = SimpleNamespace(cpu_times=lambda: (_ for _ in ()).throw(psutil.NoSuchProcess(1)))
+    # User, system, both of children that have ended, and what Linux counts beside them.
+    times = lambda: (busy.now_s, 0.0, busy.now_s / 2, busy.now_s / 2, 99.0)  # noqa: E731
+
+    def sleep(seconds: float) -> None:
+        busy.slept.append(seconds)
+        busy.now_s += seconds
+
+    def processors(percpu: bool) -> list[Processors]:
+        now_s = busy.now_s
+        ours = Processors(user=2.25 * now_s, system=now_s, idle=5 * now_s, iowait=now_s, guest=now_s / 4)
+        return [ours, Processors(user=now_s / 2, idle=now_s / 2)]
+
+    monkeypatch.setattr(time, "monotonic", lambda: busy.now_s)
+    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(psutil, "cpu_times", processors)
+    own = SimpleNamespace(cpu_times=times, children=lambda recursive: [child, gone])
+    monkeypatch.setattr(psutil, "Process", lambda: own)
+    return busy
+
+
+def test_what_others_use_of_our_processors_is_watched_for_as_long_as_is_wanted(
+    busy: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for ours, cores in (({0}, 0.25), ({0, 1}, 0.75)):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid, ours=ours: ours)
+        watch = load.Watch(tmp_path)
+        busy.now_s += 0.125
+        busy.slept.clear()
+        for _ in range(2):  # once is long enough
+            assert watch.cores_of_others(least_s=0.5) == pytest.approx(cores)
+            assert busy.slept == [0.375]
+    moment = load.Watch(tmp_path)
+    busy.now_s += 0.01
+    assert moment.cores_of_others() == 0.0, "a tick of the system would count for cores"
+
+
+def test_in_a_container_with_a_limit_only_what_is_in_it_counts_and_how_often_the_limit_held_it(
+    busy: SimpleNamespace, tmp_path: Path
+) -> None:
+    """In 2 s our three cores have used 6 s, and a program beside us in the container 0.5 s."""
+    write(tmp_path, {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "200000 100000\n"})
+    write(tmp_path, {"sys/fs/cgroup/cpu.stat": "usage_usec 100000000\nnr_periods 1000\nnr_throttled 400\n"})
+    watch = load.Watch(tmp_path)
+    busy.now_s += 2.0
+    write(tmp_path, {"sys/fs/cgroup/cpu.stat": "usage_usec 106500000\nnr_periods 1020\nnr_throttled 405\n"})
+    assert watch.cores_of_others() == pytest.approx(0.25) and watch.held() == 0.25

@@ -78,8 +78,8 @@ def test_the_table_has_a_line_for_each_strategy_with_exact_numbers():
         assert line["outcome"] == m.outcome
         assert line["latency_s"] == ("" if m.latency is None else repr(m.latency.median_s))
         assert line["peak_bytes"] == ("" if m.memory is None else str(m.memory.peak_bytes))
-        assert line["times_limit"] == ("" if limit.multiple(m) is None else repr(limit.multiple(m)))
-        assert (line["limit_note"], line["limit_s"]) == (limit.note(m), repr(run.limit.seconds))
+        assert line["times_limit"] == str(m.why.times_limit or "")
+        assert (line["limit_note"], line["limit_s"]) == (m.why.limit_note or "", repr(run.limit.seconds))
     assert any(line["limit_note"] for line in found) and any(line["times_limit"] for line in found)
 
 
@@ -150,17 +150,18 @@ def test_warnings_limits_and_reasons_are_in_the_summary_and_on_the_terminal_once
     assert re.findall(r"<li>(.*?)</li>", page.replace(fold, "")) == table.notes(run)
     judged = limit.judge(replace(run, limit=replace(run.limit, seconds=0.0018, term="memory-bound")))
     page, shown = rendered(export.markdown(judged)), table.render(judged)
-    assert all(line in page and line in shown for line in table.limits(judged))
-    assert any("batched.xla is faster than the theoretical floor" in line for line in table.limits(judged))
+    beside = table.sentences(findings(judged))
+    assert all(line in page and line in shown for line in beside)
+    assert any("batched.xla is faster than the theoretical floor" in line for line in beside)
 
 
 def test_texts_in_pictures_are_texts():
     for run in (hostile(PICTURE, axes) for axes in range(3)):
-        for name in files.of(run) if run.kind == "sweep" else ("latency",):
-            svg = (files.convert(run, name, "svg") or b"").decode()
+        for name, drawn in files.of(run).items():
+            svg = files.convert(drawn, "svg").decode()
             assert "&lt;script&gt;" in svg and "<script" not in svg and "<image" not in svg, name
     bare = replace(synthetic.run(ID), measurements=[], ranking=[])
-    assert all(files.specification(bare, name) is None for name in files.COMPARE), "nothing to show is no picture"
+    assert files.of(bare) == {}, "nothing to show is no picture"
 
 
 @pytest.mark.usefixtures("live")
@@ -170,9 +171,9 @@ def test_every_chart_becomes_a_picture_of_its_own(tmp_path: Path, capsys: pytest
     file.write_bytes(encode(synthetic.run(ID, ("batched.xla", "loop.eager"))))
     assert command_line.main(["export", str(file), "--svg", "--into", str(tmp_path / "out")]) == 0
     made = {path.name: path.read_text() for path in (tmp_path / "out").iterdir()}
-    assert set(made) == {f"my run.{name}.svg" for name in files.COMPARE}
+    assert set(made) == {f"my run.{name}.svg" for name in ("comparison", "break-even", "samples", "timeline")}
     assert sorted(capsys.readouterr().out.split("\n")[:-1]) == sorted(str(tmp_path / "out" / name) for name in made)
-    svg = made["my run.latency.svg"]
+    svg = made["my run.comparison.svg"]
     assert svg.startswith("<svg") and "batched.xla" in svg and "currentColor" not in svg
 
 

@@ -60,12 +60,6 @@ class PlayedHost:
         os.close(output_fd)
         self.say(event="exit", pid=pid, status=status)
 
-    def ends(self, status: int, words: str = "") -> None:
-        """It ends by itself."""
-        os.write(self.output_fd, words.encode())
-        self.status = status
-        self.end()
-
     def kill(self) -> None:
         self.is_killed, self.status = True, -9
 
@@ -95,15 +89,7 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> list[PlayedHost]:
 
 
 @pytest.fixture
-def killed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The subjects that were killed."""
-    pids: list[int] = []
-    monkeypatch.setattr(module, "kill_group", pids.append)
-    return pids
-
-
-@pytest.fixture
-def launcher(hosts: list[PlayedHost], killed: list[int]) -> Iterator[Launcher]:
+def launcher(hosts: list[PlayedHost]) -> Iterator[Launcher]:
     launcher = Launcher()
     assert launcher.state().state == "starting"
     yield launcher
@@ -150,8 +136,10 @@ def test_all_that_a_subject_has_said_and_printed_comes_before_its_end(
 
 
 def test_a_subject_that_writes_without_end_into_its_channel_is_killed(
-    launcher: Launcher, hosts: list[PlayedHost], killed: list[int]
+    launcher: Launcher, hosts: list[PlayedHost], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    killed: list[int] = []
+    monkeypatch.setattr(module, "kill_group", killed.append)
     make_ready(launcher, hosts[0])
     _, events = start(launcher)
     while not events:
@@ -159,17 +147,6 @@ def test_a_subject_that_writes_without_end_into_its_channel_is_killed(
         launcher.state()
     message = messages.read(following(launcher, events).fields)
     assert message == messages.disturbed("a line is longer than 4194304 bytes") and killed == [PID + 1]
-
-
-def test_a_fork_that_the_system_refuses_is_the_failure_of_its_subject(
-    launcher: Launcher, hosts: list[PlayedHost]
-) -> None:
-    make_ready(launcher, hosts[0])
-    hosts[0].stands_still = True
-    hosts[0].say(event="refused", reason="no room")
-    _, events = start(launcher)
-    assert messages.read(following(launcher, events).fields) == messages.refused("no room")
-    assert following(launcher, events).kind == "exit"
 
 
 # --- standing still --------------------------------------------------------------------------------------------------
@@ -214,7 +191,8 @@ Failed to load the native TensorFlow runtime.
 def test_the_reason_for_which_a_host_does_not_start_is_said_and_it_is_tried_again_minutes_later(
     launcher: Launcher, hosts: list[PlayedHost], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hosts[0].ends(1, WORDS)
+    os.write(hosts[0].output_fd, WORDS.encode())
+    hosts[0].status = hosts[0].end() + 1
     assert not launcher.wait_ready(RUN_S, lambda: False)
     reason = "ImportError: libtensorflow.so: failed to map segment from shared object"
     assert launcher.state().message == f"the measuring process ended by itself with exit status 1: {reason}"

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import json
+import random
 import re
 import tomllib
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from measure.claims import table
 from measure.claims.spec import Compare
 from measure.judge.findings import findings
 from measure.output import export
@@ -64,6 +66,18 @@ def test_export_import_export_is_identical(tmp_path: Path):
         run = imports.read(data)
         assert kept.add(run)
         assert encode(Store(tmp_path).load(run.id)) == data
+
+
+def test_nothing_of_a_file_from_elsewhere_is_executed(tmp_path: Path):
+    """Its source is text, and its verdicts are computed from its figures."""
+    hostile = f"open({str(tmp_path / 'executed')!r}, 'w').close()"
+    run = small_claims()
+    evidence = [*run.evidence[:2], replace(run.evidence[2], script=replace(run.evidence[2].script, source=hostile))]
+    run = imports.read(encode(replace(run, evidence=evidence)))
+    assert (kept := Store(tmp_path)).add(run) and kept.load(ID).evidence[2].script.source == hostile
+    assert table.render(run) and export.markdown(run)
+    assert list(export.table_csv(run)) and list(export.samples_csv(run))
+    assert not (tmp_path / "executed").exists()
 
 
 def test_a_run_file_with_only_what_is_needed_opens_and_is_shown():
@@ -130,10 +144,10 @@ def test_what_is_not_valid_is_refused_with_the_path_of_the_fault():
                 r"of length <= 50 - at `\$\.request\.size`",
             ),
             (("analysis", "confidence"), 1.0, "$.analysis.confidence"),
-            ((*_FIRST, "memory", "timeline", "t_s"), [0.0], "t_s, live_bytes have 1, 41 values"),
+            ((*_FIRST, "memory", "timeline", "t_s"), [0.0], "live_bytes, t_s are of different lengths"),
             ((*_FIRST, "strategy"), "a\nb", r"of signs that are allowed there - at `\$\.measurements\[0\]\.s"),
             ((*_REPLICA, "samples_s", 1), -1e-3, "$.measurements[0].replicas[0].samples_s[1]"),
-            ((*_REPLICA, "samples_s"), [0.1], r"3, 3, 1.* values - at `\$\.measurements\[0\]\.replicas\[0\]`"),
+            ((*_REPLICA, "samples_s"), [0.1], r"are of different lengths - at `\$\.measurements\[0\]`"),
             (("measurements", 1, "strategy"), "batched.xla", "there is another 'batched.xla'"),
             (("measurements",), json.loads(encode(small()))["measurements"][:1] * 1_001, "of length <= 1000"),
             (("ranking",), [["numpy_function.graph"]], "has no latency that could be ranked"),
@@ -166,7 +180,7 @@ def test_a_sweep_or_a_run_of_claims_that_is_not_valid_is_refused_with_the_path_o
             (("axes", 0, "values"), [1, 100, 10], r"they have to ascend.* - at `\$\.axes\[0\]\.values`"),
             (("axes", 0, "values"), [0, 10_000], "from 1 on"),
             (("points", 0, "at"), {}, r"a value of each axis is needed.* - at `\$\.points\[0\]\.at`"),
-            (("points", 0, "at", "batch"), 100, r"there is another point at this place - at `\$\.points\[0\]\.at`"),
+            (("points", 0, "at", "batch"), 100, r"there is another point at this place - at `\$\.points\[1\]\.at`"),
             (("points", 0, "at", "batch"), 2**62, r"it is not on the axes - at `\$\.points\[0\]\.at`"),
             (("points", 0, "ranking"), [["nobody"]], "$.points[0].ranking"),
         ],
@@ -203,3 +217,48 @@ def test_where_strangers_use_the_server_less_is_allowed():
     assert imports.read(encode(small()), most) == small()
     config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())
     assert config["server"]["maxUploadSize"] * 2**20 == imports.MOST_BYTES
+
+
+# --- what is not as it was written -----------------------------------------------------------------------------------
+
+
+def written(run: Run) -> bytes:
+    """A file of former times as it would be written today."""
+    return encode(replace(run, digest={}))
+
+
+def places(run: Run) -> list[str]:
+    """The paths of what is not as it was written."""
+    return [path for warning in run.warnings if warning.code == "changed" for path in warning.values["paths"]]
+
+
+def test_every_bit_that_is_flipped_is_refused_or_noticed():
+    data = written(small())
+    whole, chosen = imports.read(data), random.Random(0)
+    passed = []
+    for _ in range(100):
+        place, bit = chosen.randrange(len(data)), 1 << chosen.randrange(8)
+        flipped = data[:place] + bytes([data[place] ^ bit]) + data[place + 1 :]
+        try:
+            run = imports.read(flipped)
+        except ValueError:
+            continue
+        # The last of 17 digits may make no other number, and E is e.
+        if run != whole and not places(run):
+            passed.append((place, bit))
+    assert passed == []
+
+
+def test_it_is_said_which_part_is_not_as_it_was_written_wherever_the_run_goes():
+    for whole, change, where in (
+        (small(), lambda raw: None, []),  # another program has written it anew
+        (small(), lambda raw: raw.update(verdict="loop.eager is fastest"), ["$.verdict"]),
+        (small(), lambda raw: raw["measurements"][1].update(first_call_s=0.25), ["$.measurements[1]"]),
+        (small_sweep(), lambda raw: raw["points"][2].update(reason="so"), ["$.points[2]"]),
+        (small_sweep(), lambda raw: raw["points"].pop(), [f"$.points[{len(small_sweep().points) - 1}]"]),
+        (small(), lambda raw: raw["digest"].update(verdict="0" * 16), ["$.verdict"]),
+    ):
+        change(raw := json.loads(written(whole)))
+        run = imports.read(json.dumps(raw).encode())
+        assert places(run) == where == places(decode(encode(run)))
+        assert ("no longer matches its checksum" in export.markdown(run)) == bool(where)

@@ -26,9 +26,6 @@ def leaf(result: Any) -> Any:
     return result.leaves[0]
 
 
-# --- errors of values -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("dtype", "epsilon"),
     [(np.float64, 2.0**-52), (np.float32, 2.0**-23), (np.float16, 2.0**-10), (ml_dtypes.bfloat16, 2.0**-7)],
@@ -70,17 +67,14 @@ def test_whole_numbers_and_text_are_exact():
     assert check(right.astype(np.int32), right)[0].ok
     result, _ = check(np.array([[1, 3], [290, 4]], np.int32), right)
     assert (leaf(result).worst_index, result.max_abs, result.max_ulp) == ([1, 0], 10.0, None)
-    assert leaf(result).tolerance == {"relative": 0.0, "absolute": 0.0}
     beyond_float64 = np.array([2**60, 2**60 + 1], np.int64)
     assert check(beyond_float64.copy(), beyond_float64)[0].ok
     assert not check(beyond_float64 - np.array([0, 1]), beyond_float64)[0].ok
     truth = np.array([True, False, True])
-    assert check(truth.copy(), truth.astype(np.float64))[0].ok
-    assert leaf(check(~truth, truth)[0]).mismatch_share == 1.0
+    assert check(truth.copy(), truth.astype(np.float64))[0].ok and leaf(check(~truth, truth)[0]).mismatch_share == 1.0
     text = np.array([[b"a", "é".encode()], [b"", b"ends\0"]], object)
     assert check(text.copy(), text)[0].ok and check(np.array([["a", "é"]]), text[:1])[0].ok, "as NumPy has it"
-    wrong = text.copy()
-    wrong[1, 1] = b"ends"
+    (wrong := text.copy())[1, 1] = b"ends"
     result, _ = check(wrong, text, expected=Leaf((2, 2), "string"))
     assert (leaf(result).dtype, leaf(result).worst_index, result.max_abs) == ("string", [1, 1], None)
 
@@ -139,19 +133,16 @@ def test_the_wrong_leaf_of_several_is_named():
     assert [row.mismatch_share for row in result.leaves] == [0, 0, 0, 0.25] and "leaf [1].b[0]" in sentence
 
 
-@pytest.mark.parametrize(
-    ("output", "right", "sentence"),
-    [
+def test_what_cannot_be_compared_is_said():
+    for output, right, sentence in (
         ((np.ones(3),), (np.ones(3), np.ones(3)), "the output has nothing where leaf [1] is right"),
         ({"a": np.ones(3)}, {"b": np.ones(3)}, "the output has leaf .a where leaf .b is right"),
         ((np.ones((3, 4)),), (np.ones((3, 5)),), "leaf [0] has shape (3, 4) where (3, 5) is right"),
         ((None,), (np.ones(2),), "leaf [0] is a NoneType, not a tensor"),
         (np.ones(1), np.array(["a"]), "the output has dtype float64, which can not be compared with text"),
         (np.ones(1), np.array([1j]), "the output has dtype float64, which can not be compared with complex numbers"),
-    ],
-)
-def test_what_cannot_be_compared_is_said(output: Any, right: Any, sentence: str):
-    assert check(output, right)[1] == sentence
+    ):
+        assert check(output, right)[1] == sentence
 
 
 def test_ragged_values_are_right_or_not(tf: Any):
@@ -177,7 +168,6 @@ def test_tolerances_grow_with_the_root_of_the_depth_and_the_width_of_the_dtype()
     assert tolerance_for("float32", 1, 10.0) == {"relative": 8 * 2.0**-23, "absolute": 80 * 2.0**-23}
     assert tolerance_for("float32", 64, 1.0)["relative"] == 64 * 2.0**-23
     assert tolerance_for("complex128", 4, 1.0)["relative"] == 16 * 2.0**-52
-    assert tolerance_for("bfloat16", 4, 1.0)["relative"] == 8 * 2.0**-7
     assert tolerance_for("bfloat16", 10_000, 1.0)["relative"] == 0.25
     assert tolerance_for("float32", 1, 0.0)["absolute"] == 2.0**-126
     huge = np.array([3e200, 4e200, np.nan])

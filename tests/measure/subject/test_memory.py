@@ -3,16 +3,14 @@
 import json
 import sys
 import textwrap
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from measure.subject import memory
-from tests.engine import environment, run_python
+from tests.engine import ROOT, environment, run_python
 
-ROOT = Path(__file__).parents[3]
 MIB = 2**20
 OUTER_BYTES = 100 * 256 * 256 * 4
 
@@ -21,23 +19,20 @@ def test_bytes_of_shared_memory_count_once(tf: Any):
     array = np.zeros(1000, np.float32)
     other = np.zeros(10, np.float64)
     assert memory.bytes_of({"a": (array, array[:500]), "b": [array, other]}) == 4080
-    assert memory.bytes_of(array[:100]) == 400
-    assert memory.bytes_of(()) == 0
+    assert (memory.bytes_of(array[:100]), memory.bytes_of(())) == (400, 0)
     assert memory.bytes_of(np.array([b"a", b"bc"], object)) == 2 * 24  # of text: TensorFlow's, not NumPy's
 
 
 def in_process(code: str) -> Any:
     """What ``code`` leaves in ``result``; it runs in a process of its own."""
-    script = "\n".join(
-        [
-            "import os, tempfile",
-            "import msgspec, numpy as np",
-            "from measure.subject import memory",
-            "MIB = 2**20",
-            textwrap.dedent(code),
-            "print('RESULT', msgspec.json.encode(result).decode())",
-        ]
-    )
+    script = f"""
+import os, tempfile
+import msgspec, numpy as np
+from measure.subject import memory
+MIB = 2**20
+{textwrap.dedent(code)}
+print('RESULT', msgspec.json.encode(result).decode())
+"""
     printed = run_python(script, folder=ROOT, env=environment(TF_CPP_MIN_LOG_LEVEL="3")).stdout
     return json.loads(printed.rpartition("RESULT ")[2])
 
@@ -154,3 +149,99 @@ def test_ops_of_one_kind_are_one_row():
         ("__inference_f_62", "XLA program f"),
     ):
         assert memory.readable_op(name) == shown
+
+
+# --- on a GPU, with simulated devices --------------------------------------------------------------------------------
+
+_SIMULATED = """
+    import pickle
+    from pathlib import Path
+    import msgspec
+    import tensorflow as tf
+    from tensorflow.core.framework.device_attributes_pb2 import DeviceAttributes
+    from tensorflow.python.client import device_lib
+    from measure.run.run import Correctness
+    from measure.run.roofline import Rates
+    from measure.subject import correctness, memory, probes, subject
+    from measure.subject.messages import Command, Spec
+    from tests import samples
+
+    asked, said, commands = [], [], []
+
+    class Channel:
+        def send(self, message): said.append(msgspec.to_builtins(message))
+        def receive(self, kind): return commands.pop(0) if commands else None
+
+    def serve(**spec):
+        os.environ.pop("TF_FORCE_GPU_ALLOW_GROWTH", None)
+        asked.clear(), said.clear()
+        commands[:] = [Command("first_call"), Command("turn")]
+        subject.serve(Spec(**spec), Channel())
+        return {"asked": list(asked), "said": list(said), "growth": os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH")}
+
+    gpus = [tf.config.PhysicalDevice(f"/physical_device:GPU:{index}", "GPU") for index in range(2)]
+    tf.config.list_physical_devices = lambda kind=None: gpus
+    tf.config.set_logical_device_configuration = lambda gpu, configurations: asked.append(
+        [gpu.name, [configuration.memory_limit for configuration in configurations]]
+    )
+    tf.test.experimental.sync_devices = lambda: asked.append("sync")
+
+    def list_local_devices(config):
+        asked.append(["open", config.gpu_options.visible_device_list, config.gpu_options.allow_growth])
+        return [
+            DeviceAttributes(name="/device:CPU:0", device_type="CPU", memory_limit=268_435_456),
+            DeviceAttributes(name="/device:GPU:0", device_type="GPU", memory_limit=140_000_000_000),
+        ]
+
+    device_lib.list_local_devices = list_local_devices
+
+    def measure(call, method, device):
+        call()
+        asked.append([method, device])
+        return samples.memory(8, 8)
+
+    memory.measure = measure
+    correctness.check = lambda *arguments, **more: (Correctness(ok=True), None)
+    folder = tempfile.mkdtemp()
+    correctness.save_reference(Path(folder), [], None)
+    with open(f"{folder}/expected.pickle", "wb") as file:
+        pickle.dump({}, file)
+    script = "elems = 1\\ndef strategy(elems): return elems"
+    case = {"script": script, "name": "x", "case_dir": folder}
+    probes.measure = lambda work, device, synchronise: asked.append(["probe", device]) or Rates(
+        bytes_per_s=1, flops_per_s=1, op_s=1, call_s=1
+    )
+    result = {
+        "room": serve(role="room", device="GPU:1"),
+        "memory": serve(role="memory", device="GPU:1", memory_limit_mib=512, **case),
+        "counters": serve(role="memory", device="GPU:1", memory_method="allocator", **case),
+        "probes": serve(role="probes", device="GPU:1", work=probes.Work(read_bytes=1, written_bytes=1),
+                        script="import tensorflow as tf\\nelems, strategy = tf.ones(9), tf.square"),
+        "timing": serve(role="timing", device="GPU:1", **case),
+        "timing_cpu": serve(role="timing", device="CPU:0", **case),
+        "cpu": serve(role="memory", device="CPU:0", memory_limit_mib=512, **case),
+    }
+"""
+
+
+@pytest.mark.usefixtures("live")
+def test_what_a_subject_asks_of_tensorflow_on_a_gpu() -> None:
+    simulated = in_process(_SIMULATED)
+    growth = {role: served["growth"] for role, served in simulated.items()}
+    on_gpu = dict.fromkeys(("room", "memory", "counters", "probes", "timing"), "true")
+    assert growth == on_gpu | dict.fromkeys(("cpu", "timing_cpu"))
+    assert simulated["room"]["said"] == [{"event": "room", "bytes": 140_000_000_000}]
+    assert simulated["room"]["asked"] == [["open", "1", True]], "what TensorFlow may take of that one"
+    # The script hides the other GPUs, and TensorFlow numbers those that are left, its allocators too.
+    assert ["events", "GPU:0"] in simulated["memory"]["asked"]
+    assert ["allocator", "GPU:0"] in simulated["counters"]["asked"]
+    assert ["probe", "GPU:0"] in simulated["probes"]["asked"]
+    assert ["events", "CPU:0"] in simulated["cpu"]["asked"]
+    assert simulated["memory"]["asked"][0] == ["/physical_device:GPU:1", [512]], "a limit holds before anything runs"
+    assert not any(isinstance(call, list) and "physical" in call[0] for call in simulated["counters"]["asked"])
+    # A GPU is waited for: before and after the first call, each call on the way to its pace, and each sample.
+    assert "sync" in simulated["memory"]["asked"] and "sync" not in simulated["cpu"]["asked"]
+    samples = sum(len(message.get("seconds", ())) for message in simulated["timing"]["said"][2:])
+    waits = simulated["timing"]["asked"]
+    assert set(waits) == {"sync"} and len(waits) % 2 == 0 and len(waits) >= 2 * (1 + 1 + samples) >= 2 * (1 + 1 + 3)
+    assert simulated["timing_cpu"]["asked"] == []

@@ -9,6 +9,7 @@ from tests.simulated_server import HOSTED
 from tests.steps import (
     HELD,
     SHORT,
+    click,
     ended,
     finish,
     having,
@@ -27,6 +28,9 @@ def test_from_choices_to_an_answer_that_a_link_and_history_show_again(page: Page
     open_page(page, app_server, SHORT)
     expect(shown(page, "purpose")).to_be_visible()
     page.locator(".st-key-cell_map_fn_graph label").click()
+    expect(page).to_have_url(re.compile("strategies=map_fn.graph"))
+    for name in ("Claims", "Compare"):
+        click(page, "link", name)
     expect(page).to_have_url(re.compile("strategies=map_fn.graph"))
     # Run is of the choices as they are, also where one has just been typed.
     wait_idle(page)  # a page that is drawn anew may forget what is typed

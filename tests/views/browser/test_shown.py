@@ -1,12 +1,22 @@
 """Pages that show stored runs in a browser: to everybody, on a phone, in the dark, on paper."""
 
+import functools
+import itertools
+
+import pytest
 from axe_playwright_python.sync_playwright import Axe
 from msgspec.structs import replace
 from playwright.sync_api import Page, ViewportSize, expect
 
+import strategies
+import workloads
 from measure.claims import known
 from measure.claims.spec import Compare
+from measure.judge.analysis import analyse
+from measure.judge.findings import findings
+from measure.judge.verdict import verdict
 from measure.run.encoding import decode
+from measure.run.run import Measurement, Run
 from measure.store.store import Store
 from tests import synthetic
 from tests.browser import ROOT, AppServer, wait_idle
@@ -14,8 +24,9 @@ from tests.engine import eventually
 from tests.keeping import put
 from tests.steps import click, headline, open_page
 
-COMPARED, SWEPT, MAPPED, TRIED = "1" * 24, "2" * 24, "3" * 24, "4" * 24
+COMPARED, SWEPT, MAPPED, TRIED, ENDED = (digit * 24 for digit in "12348")
 WIDE: ViewportSize = {"width": 1440, "height": 800}
+ZOOMED: ViewportSize = {"width": 700, "height": 450}  # 1400 x 900 at 200 %
 PHONE: ViewportSize = {"width": 390, "height": 844}
 # Tables and code scroll within themselves.
 _OUTSIDE = """() => [...document.querySelectorAll(
@@ -96,6 +107,56 @@ def test_a_result_in_light_and_dark_on_paper_and_on_a_phone(page: Page, app_serv
         expect(page.get_by_role("tabpanel", name=tab).last).not_to_be_empty()
         page.wait_for_function(_FITS)
     eventually(lambda: page.evaluate(_OUTSIDE) == [], "nothing reaches beyond the screen")
+
+
+@functools.cache
+def states() -> dict[str, Run]:
+    """Comparisons as they may end, beside the one that has everything."""
+    whole, calm = synthetic.run(), synthetic.run(unhappy=False)
+    timed = [item for item in calm.measurements if item.twin_of is None]
+    every = strategies.all_strategies(workloads.get("image_sqrt"))
+    failed = [item for item in whole.measurements if item.outcome in ("failed", "timeout", "out_of_memory")]
+
+    def of(*items: Measurement, **more: object) -> Run:
+        request = replace(calm.request, strategies=[item.strategy for item in items])
+        run = analyse(replace(calm, request=request, measurements=list(items), ranking=[], **more))
+        return replace(run, verdict=verdict(findings(run)))
+
+    def paced(item: Measurement, *factors: float) -> Measurement:
+        pairs = zip(item.replicas, itertools.cycle(factors))
+        replicas = [replace(one, samples_s=[factor * s for s in one.samples_s]) for one, factor in pairs]
+        return replace(item, replicas=replicas)
+
+    def begun(done: int) -> list[Measurement]:
+        return [item for item in synthetic.partial(done).measurements if item.twin_of is None]
+
+    return {
+        "many": of(*(
+            paced(replace(timed[0], strategy=one.slug, mapper=one.mapper, mode=one.mode), 1.2**place)
+            for place, one in enumerate(every)
+        )),
+        "one": of(timed[0]),
+        "failed": of(*failed),
+        "tied": of(*(replace(timed[0], strategy=item.strategy, mapper=item.mapper, mode=item.mode) for item in timed)),
+        "noisy": of(*(paced(item, 0.5, 1.0, 2.0, 4.0) for item in timed[:3])),
+        "cancelled": of(*begun(4), status="cancelled"),
+        "interrupted": of(*begun(0), status="interrupted", stop_reason="the worker ended"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["many", "one", "failed", "tied", "noisy", "cancelled", "interrupted"])
+def test_a_comparison_however_it_ended(page: Page, app_server: AppServer, name: str):
+    store, run = Store(app_server.home), replace(states()[name], id=ENDED)
+    put(store, run)
+    page.set_viewport_size(ZOOMED)
+    open_page(page, app_server, f"?run={run.id}")
+    expect(page.locator("svg.marks").first).to_be_visible()
+    problems = serious(page)
+    assert not problems, "\n".join(problems)
+    for size in (ZOOMED, PHONE):
+        page.set_viewport_size(size)
+        page.wait_for_function(_FITS)
+        eventually(lambda: page.evaluate(_OUTSIDE) == [], "nothing reaches beyond the screen")
 
 
 def test_the_other_pages_in_light_and_dark_and_on_a_phone(page: Page, app_server: AppServer):

@@ -18,7 +18,7 @@ def test_a_click_into_a_chart_opens_the_comparison_there(page: Page, app_server:
     looked_at, comparison = page.get_by_role("combobox", name="Show the comparison at").last, shown(page, "point")
     open_page(page, app_server, f"sweep?run={line.id}")
     page.locator(".st-key-sweep_latency svg.marks path[aria-roledescription=point]").first.click()
-    expect(looked_at).to_have_value(re.compile(r"^batch 1 \("))
+    expect(looked_at).to_have_value("batch 1")
     expect(comparison).to_contain_text(line.points[0].verdict)
 
     # By the address of a comparison, as a link from elsewhere may have it.
@@ -31,6 +31,6 @@ def test_a_click_into_a_chart_opens_the_comparison_there(page: Page, app_server:
     assert box is not None
     # The upper left one: the least batch, the greatest height.
     cells.click(position={"x": box["width"] * 0.15, "y": 30})
-    expect(looked_at).to_have_value(re.compile("batch 1, height 32"))
+    expect(looked_at).to_have_value("batch 1, height 32")
     expect(comparison).to_contain_text(map_.points[2].verdict)
     expect(comparison.get_by_role("heading").first).to_be_in_viewport()

@@ -9,17 +9,17 @@ import pandas as pd
 import pytest
 from msgspec.structs import replace
 
-from measure.judge import sweep_analysis
-from measure.judge.crossovers import sentence
+from measure.judge import sweep_findings
 from measure.judge.findings import findings as comparison_findings
-from measure.judge.lines import measured
+from measure.judge.lines import measured, sentence
 from measure.judge.sweep_findings import SweepFindings, findings
 from measure.output import export, sweep_table
+from measure.run.encoding import decode
 from measure.run.run import Axis, Run
 from tests import costs, synthetic
+from tests.engine import ROOT
 from tests.synthetic import MIB
 from views.charts import failures, files, sweep_front, sweep_lines, sweep_map
-from views.ui import look
 
 LOOP, VECTORIZED = "● loop.eager", "■ vectorized_map.graph"
 SLUGS = ("loop.eager", "vectorized_map.graph", "batched.graph", "map_fn.graph", "while_loop.xla")
@@ -65,7 +65,7 @@ def made_up(kind: str, seed: int) -> SweepFindings:
             made = replace(made, measurements=[broken, *made.measurements[1:]])
         points.append(replace(made, at={axis.name: value for axis, value in zip(axes, at, strict=True)}))
     run = replace(synthetic.sweep(), id=f"{seed:024x}", axes=axes, points=points)
-    return findings(sweep_analysis.analyse(run))
+    return findings(sweep_findings.analyse(run))
 
 
 @pytest.mark.parametrize("kind", ["line", "option", "map"])
@@ -73,39 +73,38 @@ def test_headline_crossings_table_chart_map_and_tooltips_are_of_one_decision_who
     for seed in range(24):
         sweep = made_up(kind, seed)
         leaders = {point.at[sweep.run.axes[0].name]: sweep.leaders(point) for point in sweep.run.points}
-        assert all(map(sweep.leaders, measured(sweep.run))) and sweep.run.verdict == sweep_analysis.verdict(sweep)
+        assert sweep.run.verdict == sweep_findings.verdict(sweep)
         for point in sweep.run.points:
-            body = comparison_findings(sweep_analysis.comparison(sweep.run, point))
+            body = comparison_findings(sweep_findings.comparison(sweep.run, point))
             if kind != "option":  # where a point has no strategy that the option does not concern
-                assert [row.slug for row in body.leaders] == sweep.leaders(point)
+                assert [row.slug for row in body.leaders if body.tells] == sweep.leaders(point)
         (map_agrees if kind == "map" else line_agrees)(sweep, leaders)
 
 
 def line_agrees(sweep: SweepFindings, leaders: dict[int, list[str]]) -> None:
-    head, *body = sweep_table._latencies(sweep)
-    marked = {cell: {line[0] for line in body if line[place].endswith("*")} for place, cell in enumerate(head) if place}
     timed = {line.slug: {value for value, _, item in line.points if item.latency} for line in sweep.lines}
     for point in sweep.run.points:
         value = next(iter(point.at.values()))
         here = {slug for slug in sweep.leaders(point) if value in timed[slug]}
-        assert marked[sweep_table.where(point)] == here
+        slugs = sweep_table.strategies(sweep)
+        assert {slug for slug in slugs if sweep_table.cell(sweep, point, slug).endswith("*")} == here
     for one, other in itertools.combinations(sweep.levels, 2):
         crossings = sweep.pair(one, other)
         assert len(crossings) == 1 or all(crossing.value for crossing in crossings)
         for value, names in leaders.items():
             both = value in sweep.levels[one] and value in sweep.levels[other]
             if both and names in ([one], [other]):
-                assert not any("tie wherever" in (crossing.none or "") for crossing in crossings)
+                assert not any("apart wherever" in (crossing.none or "") for crossing in crossings)
                 wrong = one if names == [other] else other
                 assert not any((crossing.none or "").startswith(f"{wrong} is faster") for crossing in crossings)
     for part in sweep.stretches:
         assert all({*part.names} <= {*sweep.leaders(point)} for point in part.points)
     if sweep.run.axes[0].kind == "size" and len(sweep.levels) > 2:
         assert "tie for the lead at every" not in sweep.run.verdict or all(len(names) > 1 for names in leaders.values())
-    rings = of(sweep_lines.frame(sweep, "latency"), "crossing")["crossover"]
-    crossed = [sentence(crossing) for crossing in sweep.crossovers if crossing.value is not None]
+    rings = of(sweep_lines.frame(sweep, "latency"), "crossing").get("crossover", [])
+    crossed = [sentence(part.crossing) for part in sweep.stretches if part.crossing]
     assert list(rings) == crossed and all(f"{words}." in sweep_table.render(sweep.run) for words in crossed)
-    assert all(words in sweep_lines.takeaway(sweep, "latency") for words in crossed)
+    assert sweep_lines.takeaway(sweep, "latency").endswith(sweep.run.verdict)
 
 
 def map_agrees(sweep: SweepFindings, leaders: dict[int, list[str]]) -> None:
@@ -120,8 +119,7 @@ def map_agrees(sweep: SweepFindings, leaders: dict[int, list[str]]) -> None:
         assert line.split("|")[-2].replace("`", "").strip() == ", ".join(here)
         absent = {*SLUGS} - {item.strategy for item in point.measurements}
         assert not any(slug in str(row.values()) for slug in absent), "a tooltip is of what its cell was made from"
-    counts = {slug: sum(slug in sweep.leaders(point) for point in sweep.run.points) for slug in names.values()}
-    assert all(f"{slug} in {count}" in sweep_map.takeaway(sweep) for slug, count in counts.items())
+    assert sweep_map.takeaway(sweep).endswith(sweep.run.verdict)
 
 
 # --- charts ----------------------------------------------------------------------------------------------------------
@@ -142,10 +140,10 @@ class TestLines:
     def test_a_failure_is_a_mark_where_it_occurred_at_the_height_that_the_line_had(self, run):
         frame = sweep_lines.frame(findings(run), "latency")
         [failure] = of(frame, "failure").to_dict("records")
-        assert (failure["strategy"], failure["x"], failure["from"]) == (LOOP, 1000, 100)
+        assert (failure["strategy"], failure["x"]) == (LOOP, 1000)
         assert failure["y"] == of(frame, "point").query(f"strategy == '{LOOP}'")["y"].iloc[-1]
         assert failure["outcome"].startswith("timed out: ")
-        [left_out] = of(frame, "point without strategies").to_dict("records")
+        [left_out] = of(frame, "no point").to_dict("records")
         assert left_out["x"] == 10_000 and "This cannot fit" in left_out["outcome"]
         [(lines, words)] = failures.by_reason(findings(run).lines)
         assert [line.slug for line in lines] == ["loop.eager"] and words.startswith("batch 1,000: timed out: ")
@@ -167,13 +165,27 @@ class TestLines:
 
 
 class TestMap:
-    def test_what_is_inferred_in_a_file_of_an_earlier_version_is_paler_and_says_so(self, winners):
+    def test_a_winner_that_an_earlier_version_inferred_is_none(self, winners):
         sweep = findings(winners)
-        frame = sweep_map.frame(sweep)
-        [pale] = frame[frame["alpha"] < 0.5].to_dict("records")
-        assert (pale["x"], pale["y"]) == (10, 16) and pale["state"].startswith("not measured")
-        assert pale["latency"] == look.MISSING and "inferred" in sweep_map.about(sweep)
-        assert len(measured(winners)) == 8 and "in 5" in sweep_map.takeaway(sweep)
+        [cell] = sweep_map.frame(sweep).query("colour == ''").to_dict("records")
+        assert (cell["x"], cell["y"], cell["letters"]) == (10, 16, "✕") and cell["state"].startswith("left out")
+        assert len(measured(winners)) == 8 and "at 5 of 8" in sweep_map.takeaway(sweep)
+
+    def test_a_winner_is_not_sure_where_another_was_not_timed(self, winners):
+        first, *others = winners.points
+        items = [
+            item
+            if item.strategy == first.ranking[0][0]
+            else replace(item, outcome="not_run", latency=None, replicas=[])
+            for item in first.measurements
+        ]
+        sweep = findings(
+            replace(winners, points=[replace(first, measurements=items, ranking=first.ranking[:1]), *others])
+        )
+        cells = sweep_map.frame(sweep)
+        assert cells["letters"][0] == "A?" and "batched.graph" in cells["state"][0] and "?" in sweep_map.about(sweep)
+        assert not cells["letters"][1:].str.contains("?", regex=False).any()
+        assert "Not sure at 1 of 8 points" in sweep_map.takeaway(sweep)
 
     def test_cells_say_what_state_they_are_in_and_the_caption_has_every_look_and_no_other(self, winners):
         assert "tie" not in sweep_map.about(findings(winners))
@@ -182,13 +194,12 @@ class TestMap:
             replace(point, status=status, ranking=[], measurements=[], reason="because")
             for point, status in zip(winners.points, statuses, strict=False)
         ]
-        tied = replace(winners.points[5], ranking=[["batched.graph", "loop.eager"]])
+        tied = replace(winners.points[5], ranking=[["batched.graph", "vectorized_map.graph"]])
         sweep = findings(replace(winners, points=[*bare, tied]))
         frame = sweep_map.frame(sweep)
         assert list(frame["letters"])[:5] == ["…", "", "✕", "✕", ""] and not frame["colour"].any()
         assert [words.partition(":")[0] for words in frame["state"][:3]] == ["being measured", "waiting", "left out"]
         assert all(sign in sweep_map.about(sweep) for sign in ("tie", "✕", "…"))
-        assert "inferred" not in sweep_map.about(sweep)
 
 
 def test_on_the_front_what_is_beaten_in_both_is_faded_and_it_opens_where_something_has_both(run):
@@ -196,23 +207,45 @@ def test_on_the_front_what_is_beaten_in_both_is_faded_and_it_opens_where_somethi
     slow = replace(slow, latency=synthetic.latency(1.0), memory=replace(slow.memory, peak_bytes=20 * MIB))
     fast = replace(fast, latency=synthetic.latency(0.5), memory=replace(fast.memory, peak_bytes=10 * MIB))
     large = synthetic.failure("while_loop", "xla", "out_of_memory", "It asked for 1.00 GiB.")
-    beaten, best = of(sweep_front.frame([slow, fast, large]), "strategy")["alpha"]
+    beaten, best = sweep_front.frame([slow, fast, large])["alpha"]
     assert beaten < best and sweep_front.sentence([large]) == ""
     words = sweep_front.sentence([slow, fast, large])
-    assert words.startswith(fast.strategy) and "500 ms" in words and "10.0 MiB" in words
+    assert f"10.0 MiB {fast.strategy} has the lowest latency, 500 ms" in words and slow.strategy not in words
+    assert sweep_front.sentence([slow, fast], [fast.strategy, slow.strategy]).endswith("tie for the lowest.")
     thrifty = replace(slow, memory=replace(slow.memory, peak_bytes=5 * MIB))
     words = sweep_front.sentence([thrifty, fast])
-    assert words.index(f"with 5.00 MiB 1.00 s, {slow.strategy}") < words.index(f"with 10.0 MiB 500 ms, {fast.strategy}")
-    assert sweep_front.subject(run)[0] == sweep_front.subject(run, (10_000,))[0] == {"batch": 1_000}
-    assert sweep_front.subject(run, (10,))[0] == {"batch": 10} and sweep_front.frame([large]).empty
+    assert words.index(f"5.00 MiB {slow.strategy}") < words.index(f"10.0 MiB {fast.strategy}")
+    sweep = findings(run)
+    assert sweep_front.subject(sweep)[0] == sweep_front.subject(sweep, (10_000,))[0] == {"batch": 1_000}
+    assert sweep_front.subject(sweep, (10,))[0] == {"batch": 10} and sweep_front.frame([large]).empty
+
+
+def test_a_point_that_is_too_noisy_for_an_order_has_no_lowest_latency(run):
+    def shaken(item):
+        """Every second of its processes takes 20 times as long."""
+        return replace(item, replicas=[
+            replace(replica, samples_s=[seconds * 20 ** (replica.id % 2) for seconds in replica.samples_s])
+            for replica in item.replicas
+        ])  # fmt: skip
+
+    noisy = replace(run.points[3], measurements=[shaken(item) for item in run.points[3].measurements])
+    sweep = sweep_findings.analyse(replace(run, points=[*run.points[:3], noisy]))
+    assert not comparison_findings(sweep_findings.comparison(sweep, sweep.points[3])).tells
+    before, sweep = findings(run), findings(sweep)
+    assert sweep_front.subject(sweep, (1_000,)) == ({}, []) and sweep_front.subject(before, (1_000,))[1]
+    # Where an option is swept, its values are one comparison: this one was measured beside other programs.
+    option = findings(decode((ROOT / "tests/data/option_1.json").read_bytes()))
+    assert [point.at["chunk"] for point in option.ranked] == [3, 1_000], "each as the comparison that it is"
+    assert (
+        export.markdown(option.run).count("too noisy to rank") == 2
+        and not option.of_option.tells
+        and sweep_front.subject(option) == ({}, [])
+    )
 
 
 def test_every_chart_of_a_sweep_has_a_specification_of_its_own_and_a_map_is_a_picture(run, winners):
-    assert {name for name in files.of(run) if files.specification(run, name)} == {"latency", "memory", "front"}
-    assert {name for name in files.of(winners) if files.specification(winners, name)} == {"map", "front"}
-    drawn = files.specification(winners, "map")
-    assert drawn["title"]["subtitle"][1].startswith("A: loop.eager, B: vectorized_map.graph. Pale: ")
-    for shown in (drawn, files.specification(run, "latency")):
-        assert "'orient': 'bottom'" in str(shown) and "'values': ['']" not in str(shown)
-    svg = files.convert(winners, "map", "svg").decode()
+    assert set(files.of(run)) == {"latency", "memory", "front"} and set(files.of(winners)) == {"map", "front"}
+    drawn = files.of(winners)["map"]
+    assert drawn["title"]["subtitle"][1].startswith("A: loop.eager, B: vectorized_map.graph. ")
+    svg = files.convert(drawn, "svg").decode()
     assert svg.startswith("<svg") and "batch" in svg and "height" in svg

@@ -13,7 +13,7 @@ from measure.client import Busy
 from measure.run.request import RequestError
 from measure.store.store import Snapshot
 from tests import synthetic
-from tests.pages import RUN_ID, FakeClient, buttons, calm, open_page, words
+from tests.pages import RUN_ID, FakeClient, buttons, calm, open_page, press, words
 from views.choices import own
 from workloads import functions
 from workloads.functions import Facts, Given, OwnFunction
@@ -59,7 +59,7 @@ def test_where_code_may_not_be_run_the_window_says_how_to_do_it_at_home(
     fake: GivingClient, monkeypatch: pytest.MonkeyPatch
 ):
     def opened() -> AppTest:
-        return calm(open_page().selectbox(key="workload").select(own.ENTRY).run())
+        return press(open_page(), "own_window")
 
     assert "own_check" in buttons(opened())
     # On a hosted server, and for a website whose name resolves to this machine.
@@ -77,13 +77,19 @@ def test_what_python_cannot_read_is_said_with_its_line_as_one_types_and_is_not_c
 ):
     code = "xs = [1.0]\ndef f(x):\n    return (x\n"
     monkeypatch.setattr("streamlit_ace.st_ace", lambda **_: code)
-    app = calm(open_page().selectbox(key="workload").select(own.ENTRY).run())
+    app = press(open_page(), "own_window")
     assert any("ine 3" in warning.value for warning in app.warning) and app.button(key="own_check").disabled
     code = "xs = [1.0]\ndef f(x):\n    return x\n"
     app = calm(app.run())
     assert not app.warning and not app.button(key="own_check").disabled and fake.asked == []
-    calm(app.button(key="own_check").click().run())
-    assert fake.asked == [{}]
+    fake.fault = RequestError("line 3: it returns <nothing>")
+    app = app.button(key="own_check").click().run()
+    assert "returns <nothing>" in app.error[0].value.replace("\\", "") and "own_use" not in buttons(app)
+    fake.fault = None
+    app = press(app, "own_check")
+    assert fake.asked == [{}, {}] and "&lt;assertions&gt;" in words(app)
+    app = press(app, "own_use")
+    assert app.selectbox(key="workload").value == Given(code=code, function="f", elems="xs").slug
 
 
 def test_a_function_is_in_the_list_by_its_name_and_is_looked_at_at_new_sizes(fake: GivingClient):
@@ -112,7 +118,7 @@ def test_an_imported_function_is_shown_and_not_executed(fake: GivingClient, monk
     app = open_page(run=RUN_ID)
     assert given.code in [code.value for code in app.code]
     assert "On this server no code of others is run" in words(app)
-    assert not buttons(app) & {"trust_it", "again"}
+    assert not buttons(app) & {"trust_it", "again"} and not app.get("page_link")
     monkeypatch.delenv("MAPBENCH_HOSTED")
     app = open_page(run=RUN_ID)
     assert fake.asked == []

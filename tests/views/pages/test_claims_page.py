@@ -8,17 +8,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from measure import client
+from measure import admission, client
 from measure.admission import NOBODY, Visitor
 from measure.claims import known, verdicts
-from measure.claims.predicates import Figure
-from measure.claims.spec import Script, claim
+from measure.claims.spec import Figure, Script, claim
 from measure.run.run import Evidence, Run, ScriptEnd
 from measure.store.store import Snapshot
 from tests import synthetic
 from tests.keeping import put
 from tests.pages import StoredClient, buttons, calm, example, open_page, params, press, versions, words
-from views.pages import newest
+from views.result import claims
 from views.ui.memo import Memo
 
 _SCRIPT = Script("report(count=3)", seconds=7.0)
@@ -84,7 +83,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TryingClient:
     fake = TryingClient(tmp_path)
     monkeypatch.setattr(client, "shared", lambda: fake)
     # What is remembered of runs, which have the same ids in all of these tests.
-    monkeypatch.setattr(newest, "_outlines", Memo(str(tmp_path)))
+    monkeypatch.setattr(claims, "_outlines", Memo(str(tmp_path)))
     return fake
 
 
@@ -108,7 +107,7 @@ def test_a_first_visitor_sees_verdicts_that_were_measured_before_on_every_claim_
 def test_the_newest_run_that_has_all_figures_of_a_claim_counts_and_others_hide_none(fake, three_claims, monkeypatch):
     def newest_on() -> dict[str, int]:
         """Of each claim the number of the run that counts."""
-        return {claim_id: int(run.id, 16) for claim_id, run in newest.on_each().items()}
+        return {claim_id: int(run.id, 16) for claim_id, run in claims.newest().items()}
 
     save = partial(put, fake.store)
     save(run_of(1, evidence=counted(three=5)))
@@ -154,6 +153,13 @@ def test_one_claim_a_group_or_all_are_tried(fake, three_claims):
         fake.snapshots.clear()
 
 
+def test_what_has_no_time_here_cannot_be_pressed_and_says_why(fake, three_claims, monkeypatch):
+    monkeypatch.setattr(admission, "refusal", lambda asked: "No time." if len(asked) > 1 else None)
+    tried = {button.key: button for button in open_page("claims").button if (button.key or "").startswith("try_")}
+    assert {key for key, button in tried.items() if button.disabled} == {"try_all", "try_tracing"}
+    assert tried["try_all"].help == "No time\\."
+
+
 def test_a_claim_of_a_run_is_shown_with_its_evidence_and_tried_again(fake, three_claims):
     for number, (count, word, seen) in enumerate(
         ((3, "holds", "3 were counted"), (8, "does not hold", "8 were counted"), (None, "cannot tell", "ZeroDivision"))
@@ -166,3 +172,16 @@ def test_a_claim_of_a_run_is_shown_with_its_evidence_and_tried_again(fake, three
         assert _SCRIPT.source in [code.value for code in app.code]
     press(app, "try_this")
     assert fake.tried == [("three",)]
+
+
+def test_what_a_script_of_an_imported_run_reported_stays_text(fake, three_claims):
+    end = ScriptEnd(source="", figures={"count": synthetic.HOSTILE, synthetic.HOSTILE: 3})
+    fake.store.add(run_of(1, evidence=[Evidence(need=_SCRIPT.key, script=end)]))
+    [table] = open_page("claims", run=f"{1:024x}", claim="three").table
+    cells = str(table.value.to_dict())  # a table's cells and headers are Markdown
+    assert "bold" in cells and "**bold" not in cells and ":red" not in cells
+
+
+def test_from_a_run_that_is_gone_a_button_leads_to_all_claims(fake, three_claims):
+    app = press(open_page("claims", run="9" * 24), "claims_all")
+    assert "run" not in params(app) and "try_all" in buttons(app)

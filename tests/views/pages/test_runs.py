@@ -47,8 +47,10 @@ def test_every_run_is_listed_with_what_tells_them_apart(stored):
     rows = table(runs())
     assert [row["status"] for row in rows] == ["complete", "running", "budget spent", "complete"]
     assert [row["whose"] for row in rows] == ["imported", "yours", "yours", "yours"]
+    assert list(rows[0])[:3] == ["open", "workload", "verdict"], "a phone shows no more"
     assert rows[3] | {"open": ""} == {
-        "open": "", "case": "image_sqrt · batch 100, height 64, width 64, channels 3 · CPU:0", "whose": "yours",
+        "open": "", "workload": "image_sqrt", "case": "batch 100, height 64, width 64, channels 3 · CPU:0",
+        "whose": "yours",
         "verdict": _BASE.verdict, "machine": "Zen 5, 8 cores", "date (UTC)": "2025-01-15 09:01", "status": "complete",
     }  # fmt: skip
 

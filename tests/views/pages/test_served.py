@@ -28,9 +28,8 @@ from tests.keeping import put
 from tests.pages import RUN_ID, StoredClient
 from tests.synthetic import HOSTILE
 from views.pages import preview
-from views.pages.downloads import Downloads
 from views.pages.preview import Preview
-from views.pages.uploads import Uploads
+from views.pages.server import Downloads, Uploads
 from views.result import exports
 
 OTHER, MIB = "a" * 24, 2**20

@@ -2,6 +2,7 @@
 
 import itertools
 import tomllib
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -23,6 +24,18 @@ def test_texts_of_others_stay_texts():
     ):
         assert "<img" not in drawn
     assert look.key("detail", "map_fn.graph?chunk=4&x=<b>").replace("_", "").replace("-", "").isalnum()
+
+
+def test_the_name_in_the_logo_is_drawn_within_its_width():
+    logo = ElementTree.fromstring(look.LOGO)
+    (name,) = (part for part in logo if part.tag.endswith("text"))
+    assert float(name.get("x")) + float(name.get("textLength")) <= float(logo.get("width"))
+
+
+def test_a_sentence_begins_with_a_capital_and_a_name_stays_as_it_is():
+    assert look.sentence("no room") == "No room."
+    for words in ("map_fn.graph is wrong.", "loop.eager gives 3.", "batch=-3 is not valid."):
+        assert look.sentence(words) == words
 
 
 def test_durations():

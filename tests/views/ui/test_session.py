@@ -10,8 +10,8 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from measure import hosting
 from measure.admission import NOBODY, Visitor
 from tests.asgi import ask
-from views.pages.cookie import Cookie
 from views.ui import session
+from views.ui.session import Cookie
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 
@@ -99,3 +99,16 @@ def test_a_page_of_a_hosted_server_sets_a_cookie_that_no_script_reads_and_no_oth
         assert told.endswith("; Secure"), "behind TLS it stays there"
     assert not set_by(cookie=f"{session.COOKIE}={TOKEN}"), "who has a token keeps it"
     assert set_by(cookie=f"{session.COOKIE}=forged; other=1") and not set_by(PlainTextResponse("ok"))
+
+
+def test_a_time_is_in_the_readers_zone_which_is_named(monkeypatch):
+    for zone, told, named in (
+        ("Asia/Kolkata", "2025-01-15 15:00", "Asia/Kolkata"),
+        ("America/New_York", "2025-01-15 04:30", "America/New_York"),
+        (None, "2025-01-15 09:30", "UTC"),
+        ("../etc", "2025-01-15 09:30", "UTC"),
+    ):
+        monkeypatch.setattr(st, "context", SimpleNamespace(timezone=zone))
+        assert [session.local(f"2025-01-15T09:30:12{ending}") for ending in ("Z", "+00:00", "")] == [told] * 3
+        assert session.zone() == named
+    assert session.local("some day") == "some day", "a text that is no time stays"

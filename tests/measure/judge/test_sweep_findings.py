@@ -1,0 +1,154 @@
+"""Who leads where in a sweep, and the headline: along a line, on a map and over an option, with ties and crossings;
+and whether a sweep that was measured again says the same."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from measure.judge import findings as comparisons
+from measure.judge.reproduction import compare_sweeps, continues
+from measure.judge.sweep_findings import analyse, comparison, findings
+from measure.judge.sweep_findings import verdict as of
+from measure.run.run import Axis, Point, Run
+from tests import costs, synthetic
+
+A, B, C, D, E = "loop.eager", "batched.graph", "map_fn.graph", "chunked.graph", "while_loop.graph"
+LETTERS = {"A": A, "B": B, "C": C, "D": D, "E": E}
+
+
+def axis(name: str, values: Sequence[int]) -> Axis:
+    return Axis(kind="size", name=name, values=list(values), scale="log")
+
+
+def line(*leading: str) -> Run:
+    """A sweep over side = 1, 2, 4, …: ``leading`` are the letters of those that lead, or tie, at each point."""
+    values = [2**place for place in range(len(leading))]
+    points = [point({"side": value}, names) for value, names in zip(values, leading, strict=True)]
+    return replace(synthetic.sweep(), axes=[axis("side", values)], points=points)
+
+
+def map_(*rows: str) -> Run:
+    """A map, its rows from the least side to the greatest: in each the letters of who leads at batch = 1, 10, 100, …"""
+    cells = [row.split() for row in rows]
+    batches, sides = [10**place for place in range(len(cells[0]))], [2**place for place in range(len(rows))]
+    points = [
+        point({"batch": batch, "side": side}, cells[y][x])
+        for (x, batch), (y, side) in itertools.product(enumerate(batches), enumerate(sides))
+        if cells[y][x] != "-"
+    ]
+    return replace(synthetic.sweep(), axes=[axis("batch", batches), axis("side", sides)], points=points)
+
+
+def point(at: Mapping[str, int], names: str) -> Point:
+    first = [LETTERS[name] for name in names]
+    ranked = [*first, *(slug for slug in LETTERS.values() if slug not in first)]
+    timed = synthetic.latency(1e-3)
+    measurements = [replace(synthetic.failure(*slug.split("."), "ok", ""), latency=timed) for slug in ranked]
+    return Point(at=dict(at), status="complete", measurements=measurements, ranking=[first, [*ranked[len(first) :]]])
+
+
+def verdict(run: Run) -> str:
+    return of(findings(run))
+
+
+def test_stretches_of_a_line_are_led_by_those_who_lead_or_tie_at_all_of_their_points() -> None:
+    for leading, stretches in (
+        ("A A A B B", "A1 B8"),
+        ("A BCDE CBDE", "A1 BCDE2"),
+        ("A AB B", "A1 B4"),
+        ("AB BA", "AB1"),
+        ("A B A B A B", "A1 B2 A4 B8 A16 B32"),
+    ):
+        made = findings(line(*leading.split())).stretches
+        names = {slug: letter for letter, slug in LETTERS.items()}
+        shown = ["".join(names[name] for name in part.names) + str(part.points[0].at["side"]) for part in made]
+        assert " ".join(shown) == stretches, leading
+
+
+def test_nobody_of_a_tie_is_crowned_and_what_was_not_ranked_is_told() -> None:
+    assert "tied" in verdict(line("A", "BC")) and verdict(line("A", "A")).startswith(f"{A} is fastest at every point")
+    assert verdict(line("AB", "BA")).startswith(f"{A} and {B} tie") and "or ties" in verdict(line("A", "AB"))
+    assert verdict(line("A", "A", "B", "BC", "B")).startswith("Fastest, alone or tied: ")
+    for run in (line(), map_("A B")):
+        bare = replace(run, points=[replace(point_, ranking=[[]]) for point_ in run.points])
+        assert verdict(bare).startswith("Nothing was ranked")
+    cut = line("A", "B", "B")
+    unranked = replace(cut, points=[*cut.points[:2], replace(cut.points[2], ranking=[])])
+    assert verdict(unranked).endswith("Beyond 2 nothing is ranked.")
+
+
+def sweep(
+    costs_s: costs.Costs, seed: int = 0, model: costs.Model = costs.QUIET, values: Sequence[int] = (1, 4, 16, 64),
+    processes: int = 3,
+) -> Run:  # fmt: skip
+    rng = np.random.default_rng(seed)
+    points = [
+        costs.point(n, {slug: fixed + each * n for slug, (fixed, each) in costs_s.items()}, rng, model, processes)
+        for n in values
+    ]
+    return analyse(replace(synthetic.sweep(), axes=[costs.axis(values)], points=points))
+
+
+def test_the_headline_answers_what_was_asked() -> None:
+    crossing = {A: (1e-5, 3e-5), B: (1.6e-4, 5e-6)}  # at 6
+    of_two, of_three = (findings(sweep(lines)) for lines in (crossing, crossing | {C: (1e-3, 3e-5)}))
+    assert of_two.run.verdict.startswith(f"{B} overtakes {A} at batch 7 [")
+    assert of_three.run.verdict.startswith(f"Fastest: {A} below batch 7, {B} from 7 [")
+    assert of(of_three, A, B).startswith(f"{B} overtakes {A} at batch 7 [")
+    assert of(of_three, C, B).startswith(f"{C} and {B}" if C < B else f"{B} and {C}")
+    [first, second] = of_three.stretches
+    assert first.crossing == of_three.crossovers[0] and second.crossing is None
+
+
+def test_a_point_that_is_too_noisy_to_rank_as_a_comparison_has_no_leader_in_the_sweep_either() -> None:
+    """Of a single process nothing tells how far processes differ: twice as slow says nothing, fifty times does."""
+    for values, words in (((1, 100), "1 of 2 points is too noisy to rank."), ((1, 2), "Too noisy to rank at every")):
+        made = findings(sweep({A: (1e-3, 1e-5), B: (1e-3, 6e-4)}, values=values, processes=1))
+        for point_ in made.run.points:
+            body = comparisons.findings(comparison(made.run, point_))
+            assert body.tells == (point_.at["batch"] == 100) and made.leaders(point_) == ([A] if body.tells else [])
+        assert words in made.run.verdict and len(made.stretches) == (values == (1, 100))
+
+
+def test_a_map_is_told_by_how_many_cells_each_leads_and_says_that_some_tie() -> None:
+    for rows, says in (
+        ("A B B/A B B", f"Fastest: {B} at 4 of 6 cells and {A} at 2."),
+        ("A BC CB/A CB BC", f"Fastest, alone or tied: {B} at 4 of 6 cells, {C} at 4 and {A} at 2."),
+        # A cell without a winner is not counted.
+        ("A - B/A B B", f"Fastest: {B} at 3 of 5 cells and {A} at 2."),
+    ):
+        assert verdict(map_(*rows.split("/"))) == says, rows
+
+
+# --- measured again --------------------------------------------------------------------------------------------------
+
+# Slug → (seconds per call, seconds per element): they cross at 20.
+CROSSING = {A: (1e-4, 2e-5), B: (4e-4, 5e-6)}
+VALUES = (1, 4, 16, 64, 256)
+
+
+def again(seed: int, model: costs.Model = costs.MODELS[0], costs_s: costs.Costs = CROSSING) -> Run:
+    return sweep(costs_s, seed, model, VALUES)
+
+
+def test_the_same_costs_are_reproduced_and_hardly_ever_refuted() -> None:
+    pairs = [(seed, model) for seed in range(6) for model in costs.MODELS]
+    answers = [compare_sweeps(again(seed, model), again(1000 + seed, model)) for seed, model in pairs]
+    outcomes = [answer.outcome for answer in answers]
+    assert outcomes.count("refuted") <= 1 and outcomes.count("reproduced") >= 12, outcomes
+    reproduced = next(answer for answer in answers if answer.outcome == "reproduced")
+    assert "at 5 of 5 points the same strategies lead" in reproduced.sentence
+
+
+def test_other_costs_are_refuted_where_the_leader_is_another_one() -> None:
+    answer = compare_sweeps(again(0), again(1, costs_s={A: CROSSING[B], B: CROSSING[A]}))
+    assert answer.outcome == "refuted" and "at 0 of 5 points the same strategies lead" in answer.sentence
+    assert "beyond chance, at batch 1, batch 4" in answer.sentence
+
+
+def test_one_that_goes_on_with_anothers_samples_continues_it() -> None:
+    first = again(0)
+    assert not continues(again(1), first) and continues(first, replace(first, points=first.points[:2]))
+    assert continues(first, replace(first, points=[])), "nothing was measured, so nothing is repeated"
