@@ -89,11 +89,6 @@ def _first_call_half(measurements: Sequence[Measurement], confidence: float) -> 
     return student_quantile(confidence, degrees) * math.sqrt(squares / degrees)
 
 
-def runtime_start_s(measurements: Sequence[Measurement]) -> float | None:
-    """The most seconds that TensorFlow and XLA took to start in a strategy's first process, or None if not known."""
-    return max((item.why.runtime_start_s or 0.0 for item in measurements), default=0.0) or None
-
-
 # --- two strategies --------------------------------------------------------------------------------------------------
 
 
