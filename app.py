@@ -32,8 +32,9 @@ def draw() -> None:
     page = st.navigation(pages, position="top")
     page.run()
     if places.hosted() and not places.viewer():
-        with st.container(key="allowed"):
-            st.caption(session.allowed(hosting.limits()))
+        line, everything = session.allowed(hosting.limits())
+        with st.expander(line, type="compact", key="allowed"):
+            st.caption(everything)
     browser.count_steps()
     if client.shared().host().state == "ready":  # while TensorFlow is loaded, the first pages come first
         guard.give_way()
@@ -50,8 +51,9 @@ else:
     from starlette.middleware import Middleware
 
     from measure.run.place import StoreError
+    from views.pages import access
     from views.pages.preview import Preview
-    from views.pages.server import Downloads, Uploads
+    from views.pages.server import Downloads, Messages, Uploads, log_forged_values_briefly
 
     try:
         hosting.check()
@@ -67,4 +69,10 @@ else:
     descriptions.take({})
     shared.ensure_worker()  # now, before threads of pages give way, so that it does not
     guard.serve()
-    app = st.App(__file__, middleware=[Middleware(part) for part in (session.Cookie, Preview, Downloads, Uploads)])
+    access.check_names()
+    log_forged_values_briefly()
+    parts = (access.Access, session.Cookie, Preview, Downloads, Uploads, Messages)
+    app = st.App(
+        __file__, middleware=[Middleware(part) for part in parts], exception_handlers={500: access.fault},
+        lifespan=access.announcing,
+    )  # fmt: skip

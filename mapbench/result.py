@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from measure.judge import sweep_findings
 from measure.judge.lines import readable
 from measure.output import export, sweep_table, table
+from measure.run import place
 from measure.run.encoding import encode
 from measure.run.run import Run
 
@@ -59,7 +60,7 @@ class _Measured:
 
     def save(self, path: str | Path) -> None:
         """Write the run file, which the app and the command line open."""
-        Path(path).write_bytes(encode(self.run) + b"\n")
+        place.write(Path(path), [encode(self.run), b"\n"])
 
     def show(self) -> None:
         """Show report and charts: in a notebook below its cell, elsewhere in a browser, from a file in the folder for
@@ -67,14 +68,14 @@ class _Measured:
         if _is_notebook():
             self._ipython_display_()
             return
-        path = Path(tempfile.gettempdir(), f"mapbench-{self.run.id}.html")
         charts = "".join(chart.to_html(inline=True) for chart in self.charts)
         title = html.escape(f"Mapbench: {self.run.request.title}")
-        path.write_text(
-            f"<!doctype html><title>{title}</title><pre>{html.escape(str(self))}</pre>{charts}", encoding="utf-8"
-        )
-        print(path)
-        webbrowser.open(path.as_uri())
+        page = f"<!doctype html><title>{title}</title><pre>{html.escape(str(self))}</pre>{charts}"
+        # Under a name that nobody can guess, so that no link of somebody else's waits there.
+        with tempfile.NamedTemporaryFile(prefix="mapbench-", suffix=".html", delete=False) as file:
+            file.write(page.encode())
+        print(file.name)
+        webbrowser.open(Path(file.name).as_uri())
 
     def _ipython_display_(self) -> None:
         print(self)

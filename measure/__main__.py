@@ -29,7 +29,7 @@ from measure.local import Following, HostFailed, Local, say
 from measure.making import FAULT as FAULT_OF_OURS
 from measure.making import Asked
 from measure.output import export, export_command, sweep_table, table
-from measure.run import listing
+from measure.run import listing, place
 from measure.run.encoding import encode
 from measure.run.place import StoreError
 from measure.run.request import SEEDS, RequestError, whole
@@ -139,7 +139,7 @@ def _write(file: str, data: bytes) -> None:
         sys.stdout.buffer.write(data + b"\n")
         return
     try:
-        Path(file).write_bytes(data + b"\n")
+        place.write(Path(file), [data, b"\n"])
     except OSError as error:
         raise RequestError(f"--json {file} cannot be written: {error.strerror}") from None
 

@@ -102,7 +102,7 @@ def beyond(request: Request | SweepRequest, limits: Limits) -> str | None:
 
 def admit(visitor: Visitor, limits: Limits, going: Sequence[Work], needed_s: float, spent_s: float) -> None:
     """Raise `Refused`, which says when to come again, where a visitor can have no run of so many seconds now.
-    ``going``: the work that is not done, in its order; ``spent_s``: seconds measured for the address today."""
+    ``going``: the work that is not done, in its order; ``spent_s``: seconds that were `counted` today."""
     if visitor == NOBODY:
         return
     mine = [work for work in going if work.session == visitor.session != ""]
@@ -119,13 +119,20 @@ def admit(visitor: Visitor, limits: Limits, going: Sequence[Work], needed_s: flo
             raise Refused(reason, f"{sentence}: come again in about {text.seconds(max(1.0, wait_s))}")
     if limits.address_day_s is None:
         return
-    left_s = max(0.0, limits.address_day_s - spent_s - sum(work.left_s for work in neighbours))
+    before_s = sum(work.left_s for work in going if counted(work) == counted(visitor))
+    left_s = max(0.0, limits.address_day_s - spent_s - before_s)
     if needed_s > left_s:
+        whose = "an address" if visitor.address else "a visitor"
         raise Refused(
             "day",
             f"this takes about {text.seconds(needed_s)}, and of the {limits.address_day_s:,} s that this server "
-            f"measures for an address in a day {math.floor(left_s):,} s are left: come again after midnight UTC",
+            f"measures for {whose} in a day {math.floor(left_s):,} s are left: come again after midnight UTC",
         )
+
+
+def counted(one: Visitor | Work) -> str:
+    """The address for which seconds of a day are counted, or without one the session; empty for a command line."""
+    return one.address or one.session
 
 
 def check_owner(owner: str, visitor: Visitor, what: str) -> None:

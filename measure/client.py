@@ -12,16 +12,17 @@ import os
 import subprocess
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
 from measure import making
-from measure.admission import NOBODY, Refused, Visitor, admit, check, check_owner
-from measure.engine import deriving
+from measure.admission import NOBODY, Refused, Visitor, admit, check, check_owner, counted
+from measure.engine import deriving, record
 from measure.hosting import limits
+from measure.machine import environment
 from measure.making import Asked
 from measure.pool.launcher import NoLauncher
 from measure.pool.process import Python
@@ -34,14 +35,14 @@ from measure.store.store import Snapshot, Store
 from workloads import functions, places
 from workloads.functions import Given
 
+# Each request costs so much of its visitor's day: else whoever asks and cancels all day would fill the store.
+_ASKING_S = 1.0
 # A worker that ends by itself is started again so often.
 _MOST_STARTS = 5
 # Between two looks at an answer, and for how long one is waited for: TensorFlow is loaded, and the code executed.
 _LOOK_S, _ANSWER_S = 0.1, 240.0
 # Between two looks at the run that an answer waits for: what it times is not to be disturbed.
 _WAIT_S = 1.0
-# Of requests, so many are remembered that a finished run may answer.
-_MOST_RECENT = 1_000
 _log = logging.getLogger("mapbench")
 _DRAINED = "This server takes no new runs, since it is about to be restarted: come again in some minutes."
 _NOT_LOOKED_AT = "the code could not be looked at"
@@ -60,7 +61,6 @@ class Client:
         self.limits = limits()
         self.store = store or Store(most_bytes=self.limits.store_bytes)
         self._adding = threading.Lock()
-        self._recent: deque[tuple[Asked, str]] = deque(maxlen=_MOST_RECENT)
         self.refusals: Counter[str] = Counter()
         self._starts_worker, self._starts, self._starting = starts_worker, 0, threading.Lock()
         self._child: Python | None = None
@@ -113,13 +113,13 @@ class Client:
         worker = self._worker()
         with self._counting():
             check(asked, worker.devices, self.limits)
-        if not (parent or continue_from) and (recent := self._answer_to(asked)):
-            return recent
         run_id, parent = place.new_id(), continue_from or parent
         earlier = making.taken_over(self.store, continue_from, asked, worker.start_method, worker.details)
         first = making.measuring(run_id, asked, NoLauncher(), lambda _: None, parent=parent, earlier=earlier).view()
-        self._add(Work(run_id, "measure", run_id, forecast_s=first.forecast_s), visitor, first.run)
-        self._recent.append((asked, run_id))
+        if not parent and (recent := self._answer_to(first.run, worker)):
+            return recent
+        work = Work(run_id, "measure", run_id, forecast_s=first.forecast_s, bound_s=making.bound_s(asked))
+        self._add(work, visitor, first.run)
         return run_id
 
     def explain(self, run_id: str, visitor: Visitor = NOBODY) -> str:
@@ -131,7 +131,8 @@ class Client:
         if going_on := self.explanation(run_id):
             return going_on[0]
         made = making.explaining(before, NoLauncher(), lambda _: None, lambda *_: True, worker.details)
-        work = Work(place.new_id(), "explain", run_id, forecast_s=made.forecast.seconds)
+        bound_s = made.settings.bound_s
+        work = Work(place.new_id(), "explain", run_id, forecast_s=made.forecast.seconds, bound_s=bound_s)
         self._add(work, visitor)
         return work.id
 
@@ -194,9 +195,11 @@ class Client:
             try:
                 if self.store.queue.is_drained():
                     raise Refused("drained", _DRAINED)
-                spent_s = self.store.queue.spent_s(visitor.address, datetime.now(UTC).date().isoformat())
+                spent_s = self.store.queue.spent_s(counted(visitor), datetime.now(UTC).date().isoformat())
                 admit(visitor, self.limits, self.store.queue.all(), work.forecast_s, spent_s)
                 self.store.ask(work, run)
+                if by := counted(visitor):
+                    self.store.queue.spend(by, _ASKING_S)
             except StoreError as error:
                 raise RequestError(f"it cannot be queued, since the store cannot be written: {error}") from error
 
@@ -208,17 +211,20 @@ class Client:
             self.refusals[refused.reason] += 1
             raise
 
-    def _answer_to(self, asked: Asked) -> str | None:
-        """The newest run of an equal request that this process has queued, where it has been measured completely of
-        late: same machine, same code."""
+    def _answer_to(self, run: Run, worker: WorkerState) -> str | None:
+        """The newest run of an equal request that ended of late, on this machine as it is now."""
         if not self.limits.recent_s:
             return None
-        run_id = next((run_id for before, run_id in reversed(self._recent) if before == asked), "")
+        since = datetime.now(UTC) - timedelta(seconds=self.limits.recent_s)
+        here = environment.collect(
+            start_method=worker.start_method, threads=run.request.threads, tensorflow=worker.details
+        )
         with contextlib.suppress(StoreError, ValueError):  # without a store that can be read it is measured anew
-            run = self.store.load(run_id)
-            if run is not None and run.status == "complete" and run.finished:
-                age = datetime.now(UTC) - datetime.fromisoformat(run.finished)
-                return run_id if age.total_seconds() < self.limits.recent_s else None
+            for other in self.store.alike(run, since):
+                has_ended = other.status == "complete" or (other.status == "budget" and other.ranking)
+                is_recent = other.finished is not None and datetime.fromisoformat(other.finished) > since
+                if has_ended and is_recent and not record.changes(other, here):
+                    return other.id
         return None
 
     # --- how it stands -----------------------------------------------------------------------------------------------

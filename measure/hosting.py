@@ -41,7 +41,7 @@ class Limits:
     # Going or waiting at a time.
     session_runs: int | None = _limit(1, 1, 1_000)
     address_runs: int | None = _limit(3, 1, 1_000)
-    queue_length: int | None = _limit(12, 1, 10_000)
+    queue_length: int | None = _limit(30, 1, 10_000)
     address_day_s: int | None = _limit(1_800, 10, _DAY_S)  # measured, from midnight to midnight UTC
     recent_s: int | None = _limit(3_600, 0, 30 * _DAY_S)  # so old may a run be that answers an equal request
     store_mib: int | None = _limit(2_048, 16, 2**24)  # runs that are kept, with their artifacts
@@ -82,11 +82,34 @@ def metrics() -> tuple[str, int] | None:
     return host, int(port)
 
 
+def frame_ancestors() -> str:
+    """The sites that may show this server in a frame, beside itself. Raises `SettingError`."""
+    return _text(
+        "MAPBENCH_FRAME_ANCESTORS",
+        r"[!-+\--:<-~ ]*",  # no comma and no semicolon, which would end the directive
+        "sites with spaces between them are needed, as https://example.org",
+    )
+
+
+def token() -> str:
+    """The token that unlocks code of a person's own; empty: a random one. Raises `SettingError`."""
+    return _text("MAPBENCH_TOKEN", r"(?:[!-~]{16,})?", "at least 16 letters, digits or signs are needed", quote=False)
+
+
+def _text(variable: str, form: str, needed: str, *, quote: bool = True) -> str:
+    text = os.environ.get(variable, "").strip()
+    if not re.fullmatch(form, text):
+        raise SettingError(f"{variable}{f'={text!r}' if quote else ''} is not valid: {needed}")
+    return text
+
+
 def check() -> None:
     """Read all settings, so that a wrong one is said before anything is started. Raises `SettingError`."""
     limits()
     proxies()
     metrics()
+    frame_ancestors()
+    token()
 
 
 def limits() -> Limits:

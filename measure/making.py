@@ -26,6 +26,7 @@ from measure.engine.machine_lock import machine_lock
 from measure.engine.record import View
 from measure.engine.sweep import Sweep
 from measure.machine import environment
+from measure.pool.clock import Clock
 from measure.pool.launcher import Launcher
 from measure.pool.privacy import without_folders
 from measure.run import deadline
@@ -76,12 +77,12 @@ def missing(request: Request, devices: Sequence[str]) -> str | None:
 
 def measuring(
     run_id: str, asked: Asked, launcher: Launcher, publish: Publish, *, parent: str | None = None,
-    keep: Keep | None = None, earlier: Sequence[Point] = (),
+    keep: Keep | None = None, earlier: Sequence[Point] = (), most_s: float = math.inf,
 ) -> Measuring:  # fmt: skip
     """The measuring of a request, which begins when it is run. ``parent``: the run that this one repeats or goes on
     with; ``keep``: takes the reasons of a comparison's strategies, without it none are looked for; ``earlier``: points
-    that a sweep takes over."""
-    settings = _settings(bound_s(asked, why=keep is not None))
+    that a sweep takes over; ``most_s``: what is left of its time."""
+    settings = _settings(min(most_s, bound_s(asked, why=keep is not None)))
     made: Measuring
     try:
         if isinstance(asked, Request):
@@ -102,14 +103,18 @@ def made(
     keep: Keep | None = None, continue_from: str | None = None,
 ) -> Measuring:  # fmt: skip
     """The measuring of a request by a launcher that is ready, on a machine that is nobody else's: a function of a
-    person's own is executed at sizes at which that was not done yet, and a sweep takes over what it goes on with."""
-    if isinstance(asked, Request):
-        deriving.look(launcher, asked)
-    elif isinstance(asked, SweepRequest):
-        for at in asked.points():
-            deriving.look(launcher, asked.comparison(at))
+    person's own is executed at sizes at which that was not done yet, in the time of the run, and a sweep takes over
+    what it goes on with."""
+    clock = Clock(bound_s(asked, why=keep is not None))
+    requests = [asked.comparison(at) for at in asked.points()] if isinstance(asked, SweepRequest) else [asked]
+    with clock.running():
+        for request in requests:
+            if isinstance(request, Request):
+                deriving.look(launcher, request, clock)
     earlier = taken_over(store, continue_from, asked, launcher.start_method, launcher.state().details)
-    return measuring(run_id, asked, launcher, publish, parent=parent, keep=keep, earlier=earlier)
+    return measuring(
+        run_id, asked, launcher, publish, parent=parent, keep=keep, earlier=earlier, most_s=max(1.0, clock.left_s)
+    )
 
 
 def explaining(

@@ -15,15 +15,18 @@ from typing import Any
 from msgspec.structs import replace
 
 from measure import making
+from measure.admission import counted
 from measure.engine import deriving
 from measure.engine.bench import clear_leftovers
 from measure.hosting import limits
 from measure.making import Measuring, Recording, alone
 from measure.pool.launcher import HOST_START_S, Launcher, launcher
 from measure.pool.privacy import without_folders
+from measure.run.place import StoreError
 from measure.run.request import RequestError
 from measure.store.queue import Answer, Work, WorkerState
 from measure.store.store import Snapshot, Store, closed
+from measure.subject.lifeline import WORKER_OOM_SCORE, offer_memory
 from workloads import descriptions, places
 
 # Between two looks into the queue.
@@ -69,6 +72,9 @@ class Worker:
             except Exception as error:  # no fault and no store ends the only process that measures
                 has_failed = True
                 log.warning("the worker goes on after: %s: %s", type(error).__name__, error)
+                if isinstance(error, RequestError):  # the lock of the machine cannot be used: who waits is to see why
+                    with contextlib.suppress(StoreError):
+                        self._tell(without_folders(str(error)))
             self._ends.wait(_LOOK_S)
 
     def work_one(self) -> bool:
@@ -136,8 +142,8 @@ class Worker:
         else:
             recording.end(run, self._ends.is_set)
             self._runs[f"{run.kind} {run.status}"] += 1
-        if work.address:
-            self.store.queue.spend(work.address, seconds)
+        if by := counted(work):
+            self.store.queue.spend(by, seconds)
 
     def _made(self, work: Work, snapshot: Snapshot, recording: Recording) -> Measuring:
         """The measuring of work. Raises `RequestError` where that cannot be."""
@@ -163,6 +169,7 @@ class Worker:
 def serve(*, is_child: bool = False) -> None:
     """Be the worker of this machine until it is told to end: by a signal, or, ``is_child``, by the end of the process
     that has started it, which closes this one's standard input."""
+    offer_memory(WORKER_OOM_SCORE)
     clear_leftovers()
     store = Store(most_bytes=limits().store_bytes)
     worker = Worker(store, launcher(), "the app" if is_child else "a worker")

@@ -28,6 +28,7 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 # Containers run as root, without a GPU and with a small /dev/shm; and a test needs nothing from the network.
 _OFF = ("sandbox", "gpu", "dev-shm-usage", "quic", "first-run", "background-networking", "component-update", "sync")
 ARGUMENTS = [f"--{'no' if name in ('sandbox', 'first-run') else 'disable'}-{name}" for name in _OFF]
+TOKEN = "the-token-of-all-servers-of-tests"
 TRACEBACK = "Traceback"  # as a plain log and as a page write it
 
 
@@ -85,7 +86,8 @@ class AppServer:
         }
         command = [sys.executable, "-m", module, "run", str(app)]
         command += [part for name, value in options.items() for part in (f"--{name}", value)]
-        environment = {**os.environ, "PYTHONUNBUFFERED": "1", "MAPBENCH_HOME": str(home), **(env or {})}
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", "MAPBENCH_HOME": str(home), "MAPBENCH_TOKEN": TOKEN}
+        environment |= env or {}
         with log_path.open("wb") as log:
             process = subprocess.Popen(
                 command, cwd=app.parent, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,

@@ -18,7 +18,7 @@ from tests.browser import ROOT, TRACEBACK, AppServer, Watch, launch
 from tests.deadlines import ANSWER_S
 from tests.engine import eventually, running_host
 from tests.simulated_server import GO_ON
-from tests.steps import having
+from views.ui import permission
 from workloads import descriptions, discovery, functions
 
 # A test that uses one of these, directly or through another fixture, is live: it starts processes, drives a browser, or
@@ -99,12 +99,12 @@ def _own_workloads(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _own_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Runs and the machine's measurement lock are in temporary folders, never in the user's home. The visitor of an
-    `AppTest`, which has no request of its own, comes from this machine; and it looks for no components in the metadata
-    of all packages that are installed, which takes 0.2 s."""
+    `AppTest`, which has no request of its own, has the token of this server; and it looks for no components in the
+    metadata of all packages that are installed, which takes 0.2 s."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MAPBENCH_HOME", str(tmp_path_factory.mktemp("home")))
         patch.setenv("MAPBENCH_LOCK", str(tmp_path_factory.mktemp("lock") / "measure.lock"))
-        patch.setattr(ContextProxy, "headers", property(lambda _: {"Host": "localhost:8501"}))
+        patch.setattr(ContextProxy, "cookies", property(lambda _: dict([permission.cookie()])))
         patch.setattr(BidiComponentManager, "discover_and_register_components", lambda *_, **__: None)
         yield
 
@@ -160,8 +160,11 @@ def app_server(start_app: Callable[..., AppServer]) -> Iterator[AppServer]:
     server = start_app("tests.simulated_server")
     yield server
     kept = Store(server.home)
-    with having(server, GO_ON):
+    (server.home / GO_ON).touch()
+    try:
         eventually(lambda: all(kept.look(run_id).state == "finished" for run_id in kept.ids()), "nothing is measured")
+    finally:
+        (server.home / GO_ON).unlink()
 
 
 @pytest.fixture(scope="session")

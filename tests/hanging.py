@@ -23,7 +23,8 @@ class Clock:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.now_s = 0.0
-        patch.setattr(clock_module, "time", SimpleNamespace(monotonic=lambda: self.now_s))
+        time = SimpleNamespace(monotonic=lambda: self.now_s, clock_gettime=lambda _: self.now_s, CLOCK_MONOTONIC=1)
+        patch.setattr(clock_module, "time", time)
         patch.setattr(clock_module, "PAUSE_S", math.inf)
         leave_the_machine(patch)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.browser import ROOT, AppServer, launch, wait_idle
+from tests.browser import ROOT, TOKEN, AppServer, launch, wait_idle
 
 FOLDER = ROOT / "docs/pictures"
 WIDTH, PHONE_WIDTH = 1400, 390
@@ -45,7 +45,7 @@ PICTURES = {
     "dark": Picture(_DEFAULT, 1050, scheme="dark"),
     "phone": Picture(_DEFAULT, 2450, width=PHONE_WIDTH),
     "running": Picture("?size_batch=200&strategies=all&budget=60", 1250, "the middle of sampling"),
-    "own-function": Picture("", _WINDOW, "a check of a function"),
+    "own-function": Picture(f"?token={TOKEN}", _WINDOW, "a check of a function"),
     "claims": Picture("claims", 1250, "once"),
     "sweep": Picture(f"sweep?workload=square&from=1&to=100000&{_LINES}", 2200),
     "dial": Picture(f"sweep?workload=outer_reduce&sweep=chunk&from=1&to=256&{_DIAL}", 2200),

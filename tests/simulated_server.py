@@ -1,8 +1,7 @@
 """The app on simulated subjects: ``python -m tests.simulated_server run app.py`` in place of ``python -m streamlit``.
 
 All of it is the app's own but what is measured: TensorFlow cannot be imported, calls take what is said here, and the
-samples of a batch of `HELD_BATCH` come only once there is a file `GO_ON` in the folder of the runs. As long as there is
-a file `HOSTED`, strangers use the server.
+samples of a batch of `HELD_BATCH` come only once there is a file `GO_ON` in the folder of the runs.
 """
 
 import os
@@ -23,10 +22,9 @@ from measure.store.store import Store
 from measure.subject.messages import Spec
 from measure.worker import Worker
 from tests.subjects import RATES, Message, Subjects
-from workloads import places
 
 HELD_BATCH = 400
-GO_ON, HOSTED = "go_on", "hosted"
+GO_ON = "go_on"
 # So far apart that a verdict is the same every time.
 LATENCIES_S = {"batched.graph": 1e-3, "map_fn.graph": 2e-2, "map_fn.eager": 5e-2, "loop.eager": 0.1}
 _LOOK_S = 0.05
@@ -64,7 +62,6 @@ class HeldSubjects(Subjects):
 
 if __name__ == "__main__":
     sys.modules["tensorflow"] = None  # type: ignore[assignment]
-    places.hosted = lambda: (place.home() / HOSTED).exists()
     rates = msgspec.to_builtins(replace(RATES, flops_per_s=1e10))
     subjects = HeldSubjects(
         latencies_s=LATENCIES_S, answers={"probes": lambda spec: [{"event": "rates", "rates": rates}]}

@@ -1,8 +1,6 @@
 """Steps of a person on a page in a browser: open it, press Run, wait for the result."""
 
-import contextlib
 import re
-from collections.abc import Iterator
 from typing import Literal
 
 from playwright.sync_api import Locator, Page, expect
@@ -20,17 +18,6 @@ _TWO = "&size_height=16&size_width=16&strategies=batched.graph&strategies=loop.e
 SHORT = f"?size_batch=8{_TWO}"
 HELD = f"?size_batch={HELD_BATCH}{_TWO}"
 _RUN_ID = re.compile(r"[?&]run=([0-9a-f]{24})")
-
-
-@contextlib.contextmanager
-def having(server: AppServer, name: str) -> Iterator[None]:
-    """As long as this lasts, the server has the file of this name: with `GO_ON` its runs are not held, with `HOSTED`
-    strangers use it."""
-    (server.home / name).touch()
-    try:
-        yield
-    finally:
-        (server.home / name).unlink()
 
 
 def open_page(page: Page, server: AppServer, query: str = "") -> None:

@@ -28,7 +28,7 @@ _INLINE = re.compile(r"`((?:python|bash|streamlit) [^`]+)`")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 # Stands for what a reader fills in: such a line shows a form, not a command.
 _PLACEHOLDER = re.compile(r"\b(RUN|FILE|FOLDER|ID|URL)\b")
-_INSTALL = re.compile(r"pip install -r (requirements\S*\.txt)")
+_INSTALL = re.compile(r"pip install -r ([\w/]*requirements\S*\.txt)")
 _SERVE = re.compile(r"(?:MAPBENCH_HOME=\S+ )?streamlit run app\.py((?: --\S+ \S+)*)")
 
 

@@ -19,6 +19,7 @@ GROUP = "Your own"
 MOST_BATCH, MOST_SIZE = 100_000_000, 1_000_000
 # Signs of code that a run may hold, pickled values among them.
 MOST_CODE = 4_000_000
+_Sentence = Annotated[str, msgspec.Meta(max_length=20_000)]
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -74,9 +75,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     draws: bool = False
     asserts: bool = False
     effects: bool = False
-    notes: list[str] = []
+    notes: Annotated[list[_Sentence], msgspec.Meta(max_length=100)] = []
     unsupported: dict[str, str] = {}
-    title: str = ""
+    title: _Sentence = ""
     presets: dict[str, dict[str, int]] = {}
     unknown_work: list[str] | msgspec.UnsetType = msgspec.UNSET
 

@@ -5,7 +5,6 @@ import math
 import os
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from measure.claims.spec import Script
+from measure.engine.bench import temporary_folder
 from measure.pool.privacy import cleaned
 from measure.pool.process import Python
 from measure.run.run import ScriptEnd
@@ -73,13 +73,13 @@ def run(script: Script, is_cancelled: Callable[[], bool], most_s: float = math.i
 
 def _once(source: str, is_cancelled: Callable[[], bool], most_s: float) -> ScriptEnd:
     begun_s = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="mapbench-script-") as name:
+    with temporary_folder() as name:
         folder = Path(name)
         (folder / "script.py").write_text(source, encoding="utf-8")
         with (folder / "printed.txt").open("wb") as output:
             process = Python(
                 _RUN, str(os.getpid()), stdin=subprocess.DEVNULL, output=output,
-                environment={"TF_CPP_MIN_LOG_LEVEL": "2"}, folder=folder,
+                environment={"TF_CPP_MIN_LOG_LEVEL": "2", "TMPDIR": name}, folder=folder,
             )  # fmt: skip
         ended = ""
         try:

@@ -64,8 +64,14 @@ class Settings:
     bound_s: float | None = None  # the run ends within this, whatever it is doing; None: 1.5 times what it is said to
 
 
+def temporary_folder() -> "tempfile.TemporaryDirectory[str]":
+    """A folder that is gone after its block, and where this process is killed before by the next `clear_leftovers`."""
+    prefix = f"{_FOLDER_PREFIX}{os.getpid()}-"
+    return tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True)
+
+
 def clear_leftovers() -> None:
-    """Remove the folders that benches of processes that have died left among the temporary files."""
+    """Remove the temporary folders of processes that have died."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*-*"):
         pid = folder.name.removeprefix(_FOLDER_PREFIX).partition("-")[0]
         if pid.isdecimal() and not psutil.pid_exists(int(pid)):
@@ -212,8 +218,7 @@ class Bench:
         """Start the clock; in the end nothing that was started lives any more, and its files are gone."""
         if self.started_s is None:
             self.started_s = time.monotonic()
-        prefix = f"{_FOLDER_PREFIX}{os.getpid()}-"
-        with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder, self.clock.running():
+        with temporary_folder() as folder, self.clock.running():
             self.folder = Path(folder)
             try:
                 yield

@@ -1,8 +1,9 @@
 """Having a function of a person's own looked at: a subject that is thrown away executes the code, see `derive`."""
 
-import tempfile
 from collections.abc import Mapping
 
+from measure.engine.bench import temporary_folder
+from measure.pool.clock import Clock, TimeIsUp
 from measure.pool.dialogue import Dialogues, HostLost, SubjectFailed
 from measure.pool.launcher import Launcher
 from measure.run.request import Request, RequestError
@@ -26,14 +27,16 @@ def check(given: Given) -> None:
         raise RequestError(str(error)) from None
 
 
-def derive(given: Given, size: Mapping[str, int], seed: int, launcher: Launcher) -> OwnFunction:
+def derive(
+    given: Given, size: Mapping[str, int], seed: int, launcher: Launcher, clock: Clock | None = None
+) -> OwnFunction:
     """Execute a function of a person's own, of which a `check` is done, in a subject of its own; it with what was
     derived of it. Sizes that are left out have their defaults; the launcher has to be ready, and the machine nobody
-    else's. Raises `RequestError` with a sentence where it cannot be measured.
+    else's. ``clock``: of a run that begins with it. Raises `RequestError` with a sentence where it cannot be measured.
     """
-    dialogues = Dialogues(launcher)
+    dialogues = Dialogues(launcher, clock)
     # What AutoGraph writes for the code that it converts is gone with the folder.
-    with tempfile.TemporaryDirectory(prefix="mapbench-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder() as folder:
         spec = Spec(role="derive", given=given, size=dict(size), seed=seed, case_dir=folder)
         try:
             answer = dialogues.ask(spec, messages.Derived, LIMIT_S + _BESIDE_S)
@@ -42,6 +45,8 @@ def derive(given: Given, size: Mapping[str, int], seed: int, launcher: Launcher)
             if failure.error.type.startswith(("Exit", "SIG")):
                 message = f"the code ended its process: it {message.removeprefix('the process ')}"
             raise RequestError(message) from None
+        except TimeIsUp:
+            raise RequestError(f"the code could not be looked at: {dialogues.clock.over}") from None
         except HostLost:
             raise RequestError("the code could not be looked at: the measuring process ended") from None
         finally:
@@ -49,9 +54,9 @@ def derive(given: Given, size: Mapping[str, int], seed: int, launcher: Launcher)
     return OwnFunction(given=given, facts=answer.facts)
 
 
-def look(launcher: Launcher, request: Request) -> None:
+def look(launcher: Launcher, request: Request, clock: Clock) -> None:
     """Make a workload of this process of the function of a person's own that a request asks for, where that was not
     done at its size yet; nothing for any other workload. Raises what `derive` does."""
     own = functions.get(request.workload)
     if own is not None and functions.get(request.workload, request.size) is None:
-        functions.add(derive(own.given, request.size, request.seed, launcher))
+        functions.add(derive(own.given, request.size, request.seed, launcher, clock))

@@ -1,43 +1,75 @@
 """The machine's lock: a file by which the Mapbenches of one machine measure one after another.
 
-It is the kernel's lock of an open file, which ends with whoever holds it. Containers of a machine share it where they
-share the file: ``MAPBENCH_LOCK`` names one on a volume that all of them mount.
+It is the kernel's lock of an open file, which ends with whoever holds it. Containers of a machine, and accounts, share
+it where they share the file: ``MAPBENCH_LOCK`` names one. Without that it is one file for each account, in the folder
+for temporary files, which is anybody's: so no link is followed there, and nobody else's file is used.
 """
 
 import contextlib
+import fcntl
 import os
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import filelock
+from measure.run.request import RequestError
+
+_OPENED = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_MOST_BYTES = 200  # of the words for a holder, which are in the file itself
 
 
 @contextlib.contextmanager
 def machine_lock(name: str, cancelled: Callable[[], bool], wait: Callable[[str], None]) -> Iterator[bool]:
     """Hold the lock, for others to see as ``name``; yields False where it was ``cancelled`` while waiting.
 
-    ``wait`` is called as long as another process holds it, with words for that one, and returns after a moment.
+    ``wait`` is called as long as another process holds it, with words for that one, and returns after a moment. Raises
+    `RequestError` where the file cannot be used.
     """
-    path = Path(os.environ.get("MAPBENCH_LOCK") or Path(tempfile.gettempdir()) / "mapbench.lock")
-    lock, holder = filelock.FileLock(path, mode=0o666), path.with_suffix(".holder")
-    while not cancelled() and not lock.is_locked:
-        try:
-            lock.acquire(timeout=0)
-        except filelock.Timeout:
-            words = ""
-            with contextlib.suppress(OSError, UnicodeDecodeError):
-                words = holder.read_text(encoding="utf-8")[:200]
-            wait(words or "another Mapbench")
+    file = _open()
     try:
-        if lock.is_locked:
-            with contextlib.suppress(OSError):
-                # A container has a host's name and numbers of processes of its own.
-                holder.write_text(f"{name} (process {os.getpid()} on {socket.gethostname()})", encoding="utf-8")
-        yield lock.is_locked
+        is_held = False
+        while not (is_held or cancelled()):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                is_held = True
+            except BlockingIOError:
+                words = os.pread(file, _MOST_BYTES, 0).decode(errors="replace")
+                wait("".join(filter(str.isprintable, words)) or "another Mapbench")
+        if is_held:
+            # A container has a host's name and numbers of processes of its own.
+            _write(file, f"{name} (process {os.getpid()} on {socket.gethostname()})")
+        yield is_held
+        if is_held:
+            _write(file, "")
     finally:
-        if lock.is_locked:
-            with contextlib.suppress(OSError):
-                holder.unlink()
-            lock.release()
+        os.close(file)  # and the lock with it
+
+
+def _open() -> int:
+    """The descriptor of the file. Raises `RequestError`."""
+    shared = os.environ.get("MAPBENCH_LOCK")
+    path = Path(shared or Path(tempfile.gettempdir()) / f"mapbench-{os.getuid()}.lock")
+    mode = 0o666 if shared else 0o600
+    try:
+        # First without O_CREAT: with it the kernel refuses another account's file in a shared folder.
+        try:
+            file = os.open(path, _OPENED)
+        except FileNotFoundError:
+            file = os.open(path, _OPENED | os.O_CREAT, mode)
+            with contextlib.suppress(PermissionError):  # another account has made it just now
+                os.fchmod(file, mode)
+    except OSError as error:
+        reason = f"{error.strerror}: it has to be a file, and no link"
+        raise RequestError(f"the lock {path} cannot be used ({reason}); name another one in MAPBENCH_LOCK") from None
+    status = os.fstat(file)
+    if not shared and (status.st_uid, status.st_nlink) != (os.getuid(), 1):
+        os.close(file)
+        raise RequestError(f"the lock {path} is another account's file, or has two names: name one in MAPBENCH_LOCK")
+    return file
+
+
+def _write(file: int, words: str) -> None:
+    with contextlib.suppress(OSError):  # they are a courtesy to those who wait
+        os.ftruncate(file, 0)
+        os.pwrite(file, words.encode()[:_MOST_BYTES], 0)

@@ -7,7 +7,6 @@ that, and a strategy that takes longer than its point has is not begun there: it
 """
 
 import dataclasses
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -83,8 +82,8 @@ class Sweep(Parts):
         settings = settings or Settings()
         self._settings = dataclasses.replace(settings, probes=False, process_peaks=False, controls=False)
         self._clock = Clock(settings.bound_s or deadline.of(request.base.budget_s))
-        most_bytes = min(environment.available_memory(), settings.most_bytes or math.inf)
-        ahead = forecast_sweep(request, int(most_bytes), earlier)
+        limits = (environment.available_memory(), settings.most_bytes)
+        ahead = forecast_sweep(request, min(limit for limit in limits if limit is not None), earlier)
         orders = [_ends_first(axis.values) for axis in request.axes]
 
         def rank(point: PointForecast) -> tuple[int, int]:

@@ -6,13 +6,12 @@ Sentences, tables, charts and exports read it, so that no two of them can differ
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from msgspec import UNSET
 
 from measure.judge import limit, warnings
-from measure.judge.levels import Level, Levels, Ratio, levels_of, ranks, ratio, shown_levels
+from measure.judge.levels import Level, Levels, Pairs, Ratio, levels_of, ranks, ratio, shown_levels
 from measure.run import text
 from measure.run.run import TIME_OVER, Analysis, LeafCheck, Limit, Measurement, Run
 
@@ -245,10 +244,14 @@ def _ratio(run: Run, levels: Mapping[str, Level], slower: str, faster: str) -> R
 def _of_scale(leaf: LeafCheck) -> float | None:
     """The largest error of a leaf relative to the root mean square of its right values, by which its tolerance is
     scaled; where the workload has a tolerance of its own, relative to the value itself."""
-    allowed = leaf.tolerance
-    if leaf.max_abs is None or "reason" in allowed or not (allowed.get("relative") and allowed.get("absolute")):
+    # A file from elsewhere may have anything there.
+    relative, absolute = (
+        share if isinstance(share := leaf.tolerance.get(name), int | float) else 0.0
+        for name in ("relative", "absolute")
+    )
+    if leaf.max_abs is None or "reason" in leaf.tolerance or not (relative and absolute):
         return leaf.max_rel
-    return leaf.max_abs * float(allowed["relative"]) / float(allowed["absolute"])
+    return leaf.max_abs * relative / absolute
 
 
 # --- who leads, and how sure that is ---------------------------------------------------------------------------------
@@ -267,11 +270,13 @@ def _apart(run: Run, leaders: Sequence[Row], levels: Mapping[str, Level]) -> flo
     """The farthest end of any two leaders' ratio from 1, and no less than the run's resolution and the margin: the run
     had no reason to look closer at what is within that."""
     share = max(run.control.resolution if run.control else 0.0, run.analysis.margin)
-    for a, b in combinations(leaders, 2):
-        if (of := _ratio(run, levels, a.slug, b.slug)) is None:
-            return None
-        share = max(share, of.high - 1, 1 / of.low - 1)
-    return share
+    if len(leaders) < 2:
+        return share
+    if any(row.slug not in levels for row in leaders):
+        return None
+    pairs = Pairs([levels[row.slug] for row in leaders], run.analysis.confidence)
+    rows = map(pairs.behind, range(len(leaders) - 1))
+    return max(share, math.expm1(max(float((abs(logs) + halves)[1:].max()) for logs, halves in rows)))
 
 
 def _word(

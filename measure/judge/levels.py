@@ -82,6 +82,23 @@ def ratio(a: Level, b: Level, confidence: float) -> Ratio:
     return Ratio(math.exp(apart.log_mean), *apart.interval(confidence))
 
 
+class Pairs:
+    """The comparisons of each pair of many levels, as `ratio` makes them, but a row at a time."""
+
+    def __init__(self, levels: Sequence[Level], confidence: float) -> None:
+        self._log_means = np.array([level.log_mean for level in levels])
+        self._variances = np.array([level.variance for level in levels])
+        degrees, places = np.unique([level.degrees for level in levels], return_inverse=True)
+        self._quantiles = np.array([student_quantile(confidence, one) for one in degrees])[places]
+
+    def behind(self, place: int) -> tuple[np.ndarray, np.ndarray]:
+        """Of the level at ``place`` and of all behind it: the logarithm of the ratio to that at ``place``, and half of
+        its interval's width; float64 [levels]."""
+        quantiles = np.maximum(self._quantiles[place:], self._quantiles[place])  # of the fewer degrees of freedom
+        halves = quantiles * np.sqrt(self._variances[place:] + self._variances[place])
+        return self._log_means[place:] - self._log_means[place], np.minimum(halves, _MOST_HALF)
+
+
 # --- levels ----------------------------------------------------------------------------------------------------------
 
 
@@ -245,11 +262,13 @@ class Order:
         """Tie groups, fastest first: the fastest of those that are left, and all up to the slowest that is not
         separated from it. So none is called slower than a leader that it may tie with, and ranks are in the order of
         latencies, although one between them may be separated."""
-        groups, left = [], self.fastest_first
-        while left:
-            ties = max(place for place, name in enumerate(left) if place == 0 or not self.separated(name, left[0]))
-            groups.append(left[: ties + 1])
-            left = left[ties + 1 :]
+        groups, first = [], 0
+        pairs = Pairs([self._levels[name] for name in self.fastest_first], self._of_each)
+        while first < len(self.fastest_first):
+            logs, halves = pairs.behind(first)
+            ties = int(np.flatnonzero(logs <= halves)[-1]) + 1  # the first one ties with itself
+            groups.append(self.fastest_first[first : first + ties])
+            first += ties
         return groups
 
 

@@ -29,6 +29,8 @@ _BODY = ("limit", "control", "warnings", "measurements", "ranking", "verdict")
 # Of the values at which a line is faster, of those who tie, and of changes along a line or leaders of a map so many are
 # named.
 _MOST_NAMED, _MOST_TIED, _MOST_PARTS = 6, 3, 4
+# Lines of which each pair is compared all along.
+_MOST_PAIRED = 40
 
 
 @dataclass(frozen=True)
@@ -70,13 +72,18 @@ class SweepFindings:
         """The points that were measured and have leaders."""
         return [point for point in measured(self.run) if self.leaders(point)]
 
+    @cached_property
+    def _ranks(self) -> dict[int, dict[str, int]]:
+        """The ranks at each value of the axis."""
+        return {value: ranks(self.groups.get((value,), [])) for value in self.orders}
+
     def pair(self, one: str, other: str) -> list[Crossover]:
         """Where one line overtakes another, whether they lead or not; where they never do, one that says why. At each
         value the one is faster that has the better rank there and is separated from the other."""
         axis, faster, values = self.run.axes[0], dict[int, str](), list[int]()
         for value in sorted(self.levels.get(one, {}).keys() & self.levels.get(other, {}).keys()):
             values.append(value)
-            rank = ranks(self.groups.get((value,), []))
+            rank = self._ranks[value]
             first, second = sorted((one, other), key=lambda line: rank.get(line, math.inf))
             if rank.get(first) != rank.get(second) and self.orders[value].separated(second, first):
                 faster[value] = first
@@ -109,9 +116,11 @@ class SweepFindings:
 
     @cached_property
     def crossovers(self) -> list[Crossover]:
-        """Of each pair of lines that lead somewhere, or tie for it, the crossings; none of a map."""
-        leading = {name for point in self.run.points for name in self.leaders(point)}
-        pairs = combinations([line for line in self.levels if line in leading], 2)
+        """Of each pair of lines that lead somewhere, or tie for it, the crossings; none of a map. Where very many lead,
+        of those that do so most often."""
+        leading = Counter(name for point in self.run.points for name in self.leaders(point))
+        most = {name for name, _ in leading.most_common(_MOST_PAIRED)}
+        pairs = combinations([line for line in self.levels if line in most], 2)
         return [crossing for pair in pairs for crossing in self.pair(*pair)]
 
     @cached_property

@@ -28,7 +28,7 @@ OF_A_LATENCY = frozenset({"few_rounds", "varies", "processes_differ", "halves_di
 # Why a run may not be able to tell its leaders apart, the strongest first.
 NOISE = ("busy_during", "busy_before", "held")
 # What is not to be overlooked by whoever reads a verdict.
-OF_A_VERDICT = _OF_A_RUN | set(NOISE)
+OF_A_VERDICT = _OF_A_RUN | set(NOISE) | {"changed"}
 
 # Code → its sentence, of the values that are given with it.
 _SENTENCES = {

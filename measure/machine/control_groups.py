@@ -59,10 +59,17 @@ class Use:
 
 
 def use(root: Path = ROOT) -> Use | None:
-    """The use by the group with the least limit of processor time; None without a limit."""
+    """The use by the group with the least limit of processor time, or without a limit by the container that this
+    process is in; None in neither."""
     cores, stat = min(((_cores(quota), stat) for quota, stat in _files(root, "cpu.max", "cpu.stat")), default=(0, ""))
     if not 0 < cores < math.inf:
-        return None
+        top = root / "sys/fs/cgroup"
+        try:  # the topmost group that can be seen here has a type in a container, and on the machine itself none
+            stat = (top / "cpu.stat").read_text() if (top / "cgroup.type").exists() else ""
+        except OSError:
+            stat = ""
+        if not stat:
+            return None
     counts = _counts(stat)
     return Use(counts["usage_usec"] / 1e6, counts["nr_periods"], counts["nr_throttled"])
 

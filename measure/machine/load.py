@@ -1,9 +1,9 @@
 """The load of others on the processors while a run measures: the busy time of the processors that it may use, less that
 of the measuring process and all below it. The server of the pages is one of the others.
 
-Where a control group limits processor time, as in most containers, only what its own processes use counts: what
-neighbours do elsewhere on a large machine takes nothing of what is granted. What the limit itself takes is counted
-apart.
+In a container, and where a control group limits processor time, only what its own processes use counts: what neighbours
+do on a large machine takes nothing of what is granted, and nobody in the container can end it. What the limit itself
+takes is counted apart.
 """
 
 import contextlib
@@ -44,8 +44,8 @@ class Watch:
 
 
 def _others_s(use: control_groups.Use | None) -> float:
-    """Seconds for which the processors that we may use, or, where our group has a limit, its processes were busy, less
-    those of this process and all below it. A parent that has reaped a child carries its time."""
+    """Seconds for which the processors that we may use, or the processes of our group where that counts, were busy,
+    less those of this process and all below it. A parent that has reaped a child carries its time."""
     if use is not None:
         busy_s = use.used_s
     else:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from measure.output import export
-from measure.run import why
+from measure.run import place, why
 from measure.run.encoding import encode
 from measure.run.place import is_id
 from measure.run.request import RequestError
@@ -68,8 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file_name, parts in files.items():
-            with (folder / file_name).open("wb") as file:
-                file.writelines(parts)
+            place.write(folder / file_name, parts)
             print(folder / file_name)
     except OSError as error:
         raise RequestError(f"{folder} cannot be written into: {error.strerror}") from None

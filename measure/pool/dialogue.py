@@ -73,11 +73,12 @@ class Dialogues:
 
     def start(self, spec: Spec) -> int:
         """Start a subject; its number. Where the host was lost, another one comes first, whose time is no strategy's.
-        Raises `HostLost`."""
+        Raises `HostLost`, and `TimeIsUp` where the job's time is over before."""
         begun_s = self.clock.now_s
         self._lost += self._launcher.state().state != "ready"
-        if self._lost > _MOST_LOST or not self._launcher.wait_ready(HOST_START_S, lambda: self.cancelled):
-            raise Cancelled if self.cancelled else HostLost
+        start_s = max(0.0, min(HOST_START_S, self.clock.left_s))
+        if self._lost > _MOST_LOST or not self._launcher.wait_ready(start_s, lambda: self.cancelled):
+            raise Cancelled if self.cancelled else TimeIsUp if self.clock.is_over else HostLost
         subject = self._launcher.start(spec, self._events)
         self.clock.leave_out(begun_s, for_host=True)
         self._alive.add(subject)

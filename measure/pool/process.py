@@ -24,6 +24,8 @@ _FAMILY = "MAPBENCH_FAMILY"
 # For a process, and for its family, to end once they are killed.
 _END_S = 5.0
 _POLL_S = 0.01
+# The name of the thread that starts processes.
+STARTER = "mapbench-starter"
 # What signals mean, as predicates.
 _MEANING = {
     "SIGKILL": "was killed from outside (a system does so when its memory runs out)",
@@ -141,7 +143,7 @@ def how_ended(status: int | None, printed: str) -> str:
 def _starter(pid: int) -> ThreadPoolExecutor:
     """A thread of the process ``pid`` that lives as long as that does: the kernel ends a child that asks for it when
     the thread ends that has started it."""
-    return ThreadPoolExecutor(1, "mapbench-starter")
+    return ThreadPoolExecutor(1, STARTER)
 
 
 def _is_member(process: psutil.Process, family: str) -> bool:

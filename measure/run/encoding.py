@@ -21,6 +21,10 @@ from measure.run.slugs import with_options
 _decoder = msgspec.json.Decoder(Run)
 # Beyond this many bytes nobody reads a file, and its indentation would weigh as much as what it holds.
 _READ_BY_PEOPLE = 4 * 2**20
+# What may be a strategy's slug, in a sentence; a text in JSON. A slug begins behind none of its own signs: so each sign
+# of a hostile text is looked at a few times, and not once for each that is before it.
+_SLUG = re.compile(r"(?<![\w.?=&])\w+(?:[.?=&]\w+)+(?![\w?]|\.\w)")
+_QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*"')
 # Fields that hold what arrived one after another have a digest for each item.
 _OF_ITEMS = ("measurements", "points", "evidence")
 
@@ -74,8 +78,8 @@ def _changed(fields: Mapping[str, Any], written: dict[str, str | list[str]]) -> 
             paths.append(f"$.{name}")
     if paths:
         message = (
-            f"this run's file was changed after it was written, by damage or by hand: {text.listed(paths, 3)} in it no "
-            "longer matches its checksum, so what is shown of it may not be what was measured"
+            "this run's file was changed after it was written, by damage or by hand: its checksums no longer fit "
+            f"{text.listed(paths, 3)}, so what is shown of it may not be what was measured"
         )
         yield Warning(code="changed", message=message, values={"paths": paths})
 
@@ -96,9 +100,8 @@ def _with_options(point: Point, swept: set[str]) -> Point:
     if all(old == new for old, new in slugs.items()):
         return point
 
-    longest_first = "|".join(map(re.escape, sorted(slugs, key=len, reverse=True)))
     # Made anew, the verdict would not have the intervals of the sweep: its slugs are replaced.
-    verdict = re.sub(rf"(?<![\w.])({longest_first})(?![\w?]|\.\w)", lambda match: slugs[match[1]], point.verdict)
-    document = msgspec.json.encode(point).decode()
-    renamed = re.sub(f'"({longest_first})"', lambda match: f'"{slugs[match[1]]}"', document)
+    verdict = _SLUG.sub(lambda match: slugs.get(match[0], match[0]), point.verdict)
+    quoted = {msgspec.json.encode(old): msgspec.json.encode(new) for old, new in slugs.items()}
+    renamed = _QUOTED.sub(lambda match: quoted.get(match[0], match[0]), msgspec.json.encode(point))
     return replace(msgspec.json.decode(renamed, type=Point), verdict=verdict)

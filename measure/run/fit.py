@@ -25,8 +25,8 @@ def check(request: Request, available_bytes: int, most_bytes: int | None = None)
     may have of it, where that is limited.
     """
     case = case_of(request)
-    limit_bytes = 2**20 * (request.memory_limit_mib or math.inf)
-    usable_bytes = min(_USABLE * available_bytes, most_bytes or math.inf)
+    limit_bytes = math.inf if request.memory_limit_mib is None else 2**20 * request.memory_limit_mib
+    usable_bytes = min(_USABLE * available_bytes, math.inf if most_bytes is None else most_bytes)
 
     def needed_bytes(batch: int) -> tuple[int, int]:
         """Of inputs and output alone; and of the thriftiest strategy or the float64 reference, which is computed whole,

@@ -1,13 +1,18 @@
-"""The place of the runs on disk, their ids and their times of day."""
+"""The place of the runs on disk, their ids and their times of day, and files that are written whole or not at all."""
 
+import contextlib
+import os
 import re
 import secrets
+import shutil
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 
 from workloads.places import PROJECT, home
 
-__all__ = ["PROJECT", "StoreError", "home", "is_id", "new_id", "utc", "utc_now"]
+__all__ = ["PROJECT", "StoreError", "home", "is_id", "new_id", "utc", "utc_now", "write"]
 
 
 class StoreError(Exception):
@@ -31,3 +36,21 @@ def utc(milliseconds: int) -> str:
 
 def utc_now() -> str:
     return utc(time.time_ns() // 1_000_000)
+
+
+def write(path: Path, parts: Iterable[bytes]) -> None:
+    """Write a file that somebody asked for: whole, or it stays as it was. Raises OSError."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):  # such as a terminal or a pipe
+        with path.open("wb") as file:
+            file.writelines(parts)
+        return
+    beside = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with beside.open("xb") as file:
+            file.writelines(parts)
+        if path.exists():
+            shutil.copymode(path, beside)
+        os.replace(beside, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            beside.unlink()

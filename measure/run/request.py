@@ -10,7 +10,7 @@ from msgspec.structs import replace
 import strategies
 import workloads
 from measure.run import forecast, text
-from measure.run.run import Allocator, Request
+from measure.run.run import MOST_STRATEGIES, Allocator, Request
 from strategies import script
 from strategies.spec import Strategy
 from workloads.case import Case
@@ -115,6 +115,14 @@ def default_strategies(case: Case) -> list[str]:
     return slugs or sorted(estimates, key=lambda slug: estimates[slug].latency_s)[:1]
 
 
+def words_of(raw: str | Sequence[Any]) -> list[str]:
+    """The words of a list of strategies, with commas between them or apart. Raises `RequestError`."""
+    words = [str(word).strip() for word in (raw.split(",") if isinstance(raw, str) else raw)]
+    if len(words) > MOST_STRATEGIES:
+        raise RequestError(f"{len(words):,} strategies are too many: a run has at most {MOST_STRATEGIES:,}")
+    return words
+
+
 def parse_strategies(case: Case, raw: Any) -> list[str]:
     """Return slugs from ``all``, ``default``, slugs, mappers (all their modes) and modes, in order, each once.
     All but ``default`` have every element function of the workload."""
@@ -122,7 +130,7 @@ def parse_strategies(case: Case, raw: Any) -> list[str]:
         raise RequestError(f"strategies={raw!r} is not valid: a list of slugs is needed")
     everything = strategies.all_strategies(case.workload)
     slugs: list[str] = []
-    for word in (str(word).strip() for word in (raw.split(",") if isinstance(raw, str) else raw)):
+    for word in words_of(raw):
         if word == "default":
             slugs += default_strategies(case)
         elif named := [item.slug for item in everything if word in ("all", item.mode, item.mapper)]:

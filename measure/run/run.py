@@ -22,6 +22,8 @@ TIMELINE_POINTS = 500
 MOST_STRATEGIES, MOST_SIZES = 1_000, 50
 # Points of an axis, and of a sweep's grid, beside which as many may be refined.
 MOST_POINTS, MOST_CELLS = 64, 400
+# Measurements of all points of a sweep, by its axes: over one of them each pair of a point's may be compared.
+MOST_MEASUREMENTS = {1: 100 * MOST_POINTS, 2: 75 * MOST_CELLS}
 
 # The type of the error of a strategy for which there was no time.
 TIME_OVER = "TimeOver"

@@ -12,7 +12,7 @@ from msgspec import structs
 
 import strategies
 from measure.run.request import Request, RequestError, named, parse, parse_workload
-from measure.run.run import MOST_CELLS, MOST_POINTS, Axis, Run
+from measure.run.run import MOST_CELLS, MOST_MEASUREMENTS, MOST_POINTS, Axis, Run
 from measure.run.slugs import with_options
 from workloads.spec import Option
 
@@ -77,6 +77,14 @@ def parse_sweep(raw: Mapping[str, Any]) -> SweepRequest:
     Raises `RequestError` with one sentence. Strategies named by ``default`` are those of the smallest point, so that
     those which are hopeless at the large end take part where they are not.
     """
+    request = _parsed(raw)
+    cells = len(request.base.strategies) * math.prod(len(axis.values) for axis in request.axes)
+    if cells > (most := MOST_MEASUREMENTS[len(request.axes)]):
+        raise RequestError(f"{cells:,} strategies × points are too many: such a sweep has at most {most:,}")
+    return request
+
+
+def _parsed(raw: Mapping[str, Any]) -> SweepRequest:
     given, asked = _axes_given(raw.get("axes")), {name: value for name, value in raw.items() if name != "axes"}
     if asked.get("budget_s") is None:
         asked["budget_s"] = DEFAULT_BUDGET_S

@@ -44,6 +44,8 @@ runs = sa.Table(
     sa.Column("words", sa.String(WORDS), nullable=False),  # all that can be searched for, in lower case
     sa.Column("owner", sa.String(64), nullable=False),  # who asked for it
     sa.Column("imported", sa.Boolean, nullable=False),
+    # Of earlier versions empty.
+    sa.Column("kind", sa.String(8), nullable=False, server_default=""),
     sa.Index("runs_by_date", "created", "id"),
     sa.Index("runs_by_workload", "workload", "created"),
     sa.Index("runs_by_status", "status", "created"),
@@ -93,7 +95,7 @@ jobs = sa.Table(
     sa.Column("session", sa.String(64), nullable=False),
     sa.Column("address", sa.String(64), nullable=False),
     sa.Column("forecast_s", sa.Float, nullable=False),
-    sa.Column("bound_s", sa.Float),  # of earlier versions
+    sa.Column("bound_s", sa.Float),
     # The process that does it, since when in milliseconds since 1970, how it stands: a `Standing`, and an order to it.
     sa.Column("holder", sa.String(32), index=True),
     sa.Column("begun", sa.BigInteger),
@@ -130,7 +132,8 @@ PINNED = sa.func.coalesce(marks.c.pinned, sa.false())
 GOES_ON = sa.exists().where(jobs.c.run == runs.c.id, jobs.c.kind == "measure")
 
 # The version of the tables above.
-VERSION = 4
+VERSION = 5
+_OLDEST = 3
 versions = sa.Table("mapbench_store", sa.MetaData(), sa.Column("version", sa.Integer, primary_key=True))
 log = logging.getLogger("mapbench.store")
 
@@ -187,15 +190,17 @@ class Database:
             if self._engine is None:
                 try:
                     self._engine = connect(self._url)
-                except (ValueError, TypeError) as error:  # of a driver that does not know an option
+                except StoreError:
+                    raise
+                except Exception as error:  # of a driver, which may be of any kind
                     raise self._failure(error) from None
                 self._on_opened()
             return self._engine
 
     def _failure(self, error: Exception) -> StoreError:
-        """What a driver says of an address may quote its password, escaped or not; a file has none."""
+        """A driver may quote the password of an address, escaped or not; that of a file without options has none."""
         name, reason = self._url.get_backend_name(), type(error).__name__
-        if (name == "sqlite" and self._url.host is None) or isinstance(error, ImportError):
+        if (name == "sqlite" and self._url.host is None and not self._url.query) or isinstance(error, ImportError):
             reason = str(getattr(error, "orig", None) or getattr(error, "strerror", None) or error)
         else:
             reason = f"{name} cannot be used ({reason}); what it says is not shown, since that may quote a password"
@@ -215,14 +220,30 @@ def connect(url: sa.URL) -> sa.Engine:
     if file is None:
         _bring_up_to_date(engine)
         return engine
-    file.parent.mkdir(parents=True, exist_ok=True)
+    is_home = file.parent == place.home()
+    file.parent.mkdir(mode=0o700 if is_home else 0o777, parents=True, exist_ok=True)
     try:
         # One process at a time: while the journal is being changed to WAL, others would fail.
         with filelock.FileLock(f"{file}.lock", timeout=READING_S):
+            if is_home:
+                _make_private(file)
             _bring_up_to_date(engine)
     except filelock.Timeout:
         raise StoreError("another Mapbench is opening it: try again in a moment") from None
     return engine
+
+
+def _make_private(file: Path) -> None:
+    """Have Mapbench's home be this account's alone, and the database with what is beside it: SQLite makes its files
+    with the mode of the database. Where the database is private already, it was done: whoever has opened the folder to
+    others since wants it so."""
+    if file.exists() and not file.stat().st_mode & 0o077:
+        return
+    with contextlib.suppress(PermissionError):  # it is another account's
+        file.touch(0o600)
+        file.parent.chmod(0o700)
+        for one in file.parent.glob(f"{file.name}*"):
+            one.chmod(0o600)
 
 
 def used(connection: sa.Connection) -> int | None:
@@ -243,13 +264,15 @@ def _bring_up_to_date(engine: sa.Engine) -> None:
         version = 0 if is_new else connection.execute(sa.select(sa.func.max(versions.c.version))).scalar() or 0
     if version == VERSION:
         return
-    if version not in (0, VERSION - 1):
+    if version and not _OLDEST <= version < VERSION:
         age = "newer" if version > VERSION else "much older"
         raise StoreError(f"it was made by a {age} Mapbench: {version} is the version of its tables, not {VERSION}")
     with engine.execution_options(writes=True).begin() as connection:
         versions.create(connection, checkfirst=True)
         _metadata.create_all(connection)
         if version:
+            connection.execute(sa.text("ALTER TABLE runs ADD COLUMN kind VARCHAR(8) DEFAULT '' NOT NULL"))
+        if version == 3:
             # A run that was not done had its holder in its own row: it stays as it was last written, interrupted.
             connection.execute(sa.text("DROP TABLE IF EXISTS waiting"))
             connection.execute(sa.delete(orders).where(orders.c.name != "drain"))

@@ -14,6 +14,8 @@ from measure.store import database
 from measure.store.database import GOES_ON, MARKED, PINNED, runs
 
 RUNNING = "running"
+# Words that are searched for; each is looked for in all that is listed.
+MOST_WORDS = 20
 _STATUS = sa.case((GOES_ON, RUNNING), else_=runs.c.status)
 
 
@@ -32,6 +34,7 @@ class Entry:
     owner: str
     imported: bool
     pinned: bool
+    kind: str  # empty of a run that was last written by an earlier version
 
 
 @dataclass(frozen=True)
@@ -43,14 +46,18 @@ class Query:
     status: str | None = None
     device: str | None = None
 
+    @property
+    def words(self) -> list[str]:
+        return list(dict.fromkeys(self.text.lower().split()))
+
 
 def select(query: Query) -> sa.Select[Any]:
-    """The statement whose rows are entries, the newest first."""
+    """The statement whose rows are entries, the newest first. Of many words it looks for the first `MOST_WORDS`."""
     columns = {**runs.c, "status": _STATUS, "pinned": PINNED}
     shown = [columns[field.name] for field in fields(Entry)]
     statement = sa.select(*shown).select_from(MARKED).order_by(runs.c.created.desc(), runs.c.id)
-    for word in query.text.lower().split():
-        statement = statement.where(runs.c.words.contains(word, autoescape=True))
+    for word in query.words[:MOST_WORDS]:
+        statement = statement.where(runs.c.words.contains(word[: database.WORDS], autoescape=True))
     for column, value in ((runs.c.workload, query.workload), (_STATUS, query.status), (runs.c.device, query.device)):
         if value is not None:
             statement = statement.where(column == value)
@@ -72,7 +79,7 @@ def row(run: Run) -> dict[str, Any]:
         "verdict": _cut(verdicts.summary(run) if run.kind == "claims" and run.finished else run.verdict),
     }
     words = (*shown.values(), request.dtype, run.kind, *(run.claims or ()))
-    return shown | {"words": " ".join(words).lower()[: database.WORDS]}
+    return shown | {"kind": run.kind, "words": " ".join(words).lower()[: database.WORDS]}
 
 
 def _cut(text: str) -> str:

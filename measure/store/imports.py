@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from measure.run.encoding import decode
-from measure.run.run import Point, Run
+from measure.run.run import MOST_MEASUREMENTS, Point, Run
 
 # A comparison takes some 100 kB, a sweep of many points a few MB, and one of 400 points and all strategies, each with a
 # dozen rounds in five processes, 63 MiB. Reading one of those takes seconds and some 300 MiB: a server that serves
@@ -21,6 +21,8 @@ MOST_BYTES = 80 * 2**20
 # The fewest bytes of a large file for a value, and for an object or a list: so what is read takes no more than some
 # five times its file.
 _BYTES_OF_VALUE, _BYTES_OF_CONTAINER = 10, 100
+# Of a run, a point or a strategy: all of them stand on the page.
+_MOST_WARNINGS = 200
 _LONGEST, _END = 900, 200  # signs of a refusal, and those of its end, which has the path
 
 
@@ -61,6 +63,10 @@ def _faults(run: Run, path: str) -> Iterator[tuple[str, str]]:
             yield f"{path}.evidence[{index}].run.kind", "within a run of claims there are comparisons and sweeps"
         elif item.run is not None:
             yield from _faults(item.run, f"{path}.evidence[{index}].run")
+    bodies = [run, *(item.run for item in run.evidence or () if item.run is not None)]
+    count = sum(len(body.measurements) + sum(len(point.measurements) for point in body.points) for body in bodies)
+    if count > (most := MOST_MEASUREMENTS[1 if len(run.axes) == 1 else 2]):
+        yield path, f"it holds {count:,} measurements, and {most:,} are allowed"
     if run.kind == "sweep" and not run.axes:
         yield f"{path}.axes", "a sweep has one or two"
     for index, axis in enumerate(run.axes):
@@ -92,6 +98,8 @@ def _is_time(text: str) -> bool:
 def _faults_of_body(body: Run | Point, path: str) -> Iterator[tuple[str, str]]:
     """The faults of what a comparison and a point of a sweep have in common."""
     by_slug = {item.strategy: item for item in body.measurements}
+    if any(len(part.warnings) > _MOST_WARNINGS for part in (body, *body.measurements)):
+        yield f"{path}.warnings", f"there are more than {_MOST_WARNINGS} of one part"
     for index, item in enumerate(body.measurements):
         if by_slug[item.strategy] is not item:
             yield f"{path}.measurements[{index}]", f"there is another {item.strategy[:60]!r}"
@@ -111,3 +119,5 @@ def _faults_of_body(body: Run | Point, path: str) -> Iterator[tuple[str, str]]:
     ranked = [by_slug.get(slug) for group in body.ranking for slug in group]
     if not all(body.ranking) or not all(item and item.latency and item.twin_of is None for item in ranked):
         yield f"{path}.ranking", "a group of it is empty, or a strategy in it has no latency that could be ranked"
+    if len(ranked) > len({id(item) for item in ranked}):
+        yield f"{path}.ranking", "a strategy is in it twice"

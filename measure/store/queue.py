@@ -29,8 +29,8 @@ Order = Literal["", "cancel", "stop"]
 # Of work that takes longer than forecast.
 _STILL_S = 2.0
 _DRAIN = "drain"
-# Answers that nobody has fetched, in milliseconds.
-_STALE_MS = 600_000
+# Answers that nobody has fetched, and workers that tell nothing any more, in milliseconds.
+_STALE_MS, _GONE_MS = 600_000, 7 * 86_400_000
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +78,7 @@ class Work(msgspec.Struct, frozen=True):
     session: str = ""
     address: str = ""
     forecast_s: float = 0.0
+    bound_s: float | None = None  # within which it ends, from its begin, whatever it does
     holder: str | None = None  # the process that does it, None while it waits
     passed_s: float = 0.0  # since its begin
     standing: Standing = Standing()
@@ -85,6 +86,11 @@ class Work(msgspec.Struct, frozen=True):
     @property
     def left_s(self) -> float:
         return max(_STILL_S, self.forecast_s - self.passed_s)
+
+    @property
+    def most_s(self) -> float:
+        """Seconds that are left of it at the most."""
+        return max(self.left_s, (self.bound_s or self.forecast_s) - self.passed_s)
 
 
 # Somebody looks at the page until a check has ended: it goes before all that wait.
@@ -101,7 +107,7 @@ def add(connection: sa.Connection, work: Work) -> None:
     row = {
         "id": work.id, "kind": work.kind, "run": work.run_id, "place": last + 1,
         "asked": msgspec.json.encode(work.job), "owner": work.owner, "session": work.session,
-        "address": work.address, "forecast_s": work.forecast_s, "holder": work.holder,
+        "address": work.address, "forecast_s": work.forecast_s, "bound_s": work.bound_s, "holder": work.holder,
         "begun": None if work.holder is None else now_ms(), "order": "",
     }  # fmt: skip
     connection.execute(sa.insert(jobs).values(row))
@@ -113,7 +119,7 @@ def read(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> list[Work
     return [
         Work(
             row.id, row.kind, row.run, msgspec.json.decode(row.asked, type=Job),
-            row.owner, row.session, row.address, row.forecast_s, row.holder,
+            row.owner, row.session, row.address, row.forecast_s, row.bound_s, row.holder,
             passed_s=0.0 if row.begun is None else max(0.0, (now - row.begun) / 1000),
             standing=msgspec.json.decode(row.standing, type=Standing) if row.standing else Standing(),
         )
@@ -138,6 +144,7 @@ class Holders:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 own = self._lock(self._token)
                 own.acquire(timeout=0)
+                os.chmod(own.lock_file, 0o600)
             except OSError as error:
                 raise StoreError(error.strerror or str(error)) from None
             self._own = own
@@ -251,6 +258,8 @@ class Queue:
         row = {"holder": self._holders.hold(), "beat": now_ms(), "state": msgspec.json.encode(state)}
         with self._database.writing() as connection:
             if not connection.execute(sa.update(workers).where(workers.c.machine == machine).values(row)).rowcount:
+                # A container has another name each time that it is started.
+                connection.execute(sa.delete(workers).where(workers.c.beat < now_ms() - _GONE_MS))
                 connection.execute(sa.insert(workers).values(row | {"machine": machine}))
 
     def worker(self) -> WorkerState | None:

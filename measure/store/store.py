@@ -7,19 +7,21 @@ costs what it weighs, not what the whole run does.
 """
 
 import contextlib
-import functools
+import operator
+import threading
 import zlib
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import sqlalchemy as sa
 from msgspec.structs import asdict, replace
 
 from measure.claims.tries import CLOSE
-from measure.run import place
+from measure.run import place, text
 from measure.run.encoding import decode, upgraded
 from measure.run.place import StoreError
 from measure.run.run import Evidence, Measurement, Point, Run, Status
@@ -28,13 +30,15 @@ from measure.store import database, entries, queue
 from measure.store.database import GOES_ON, MARKED, PINNED, Database, artifacts, jobs, log, marks, parts, runs
 from measure.store.entries import Entry, Query
 from measure.store.queue import Holders, Order, Queue, Standing, Work
+from workloads import elems_file
 
-# Runs that stay in memory as well. One takes about twice what its file does.
-_DECODED_RUNS = 4
+# Documents of runs that stay in memory as well, decoded, which takes some three times as much; and one run in any case.
+_DECODED_BYTES = 8 * 2**20
 _FAULT = "a fault in Mapbench ended the run; what was measured is kept"
+_DAMAGED = "what is stored of it is damaged"
 _HOLDER_GONE = "the process that measured it ended unexpectedly; what was measured is kept"
 # The write-ahead log, and what is written before the next run has ended, need room as well.
-_RESERVE_BYTES, _RESERVE_SHARE = 8 * 2**20, 1 / 3
+_RESERVE_BYTES, _RESERVE_SHARE = 48 * 2**20, 1 / 3
 # The field of a run of a kind whose items are documents of their own, and their type.
 _ITEMS: dict[str, tuple[str, type[Measurement | Point | Evidence]]] = {
     "compare": ("measurements", Measurement),
@@ -50,11 +54,19 @@ class Snapshot(Standing, frozen=True):
     state: Literal["queued", "running", "finished"] = "finished"
     position: int = 0  # pieces of work that are done before it
     wait_s: float = 0.0  # what these take by forecast
+    wait_most_s: float = 0.0  # and at the most
     elapsed_s: float | None = None
     remaining_s: float | None = None
     version: int = 0  # grows with each new result
     imported: bool = False
+    documents_bytes: int = 0
     owner: str = ""  # the visitor that has started it, who alone may end, explain or delete it
+
+
+class _Decoded(NamedTuple):
+    run: Run
+    bytes: int  # of its documents
+    version: int
 
 
 class Store:
@@ -71,8 +83,9 @@ class Store:
         self.queue = Queue(self._database, self._holders)
         # The items of each run that grows, as they were last written.
         self._written: dict[str, Sequence[object]] = {}
-        # A page asks for the run that it shows at every interaction.
-        self._decoded = functools.lru_cache(_DECODED_RUNS)(self._decode)
+        # A page asks for the run that it shows at every interaction. By id, the least recently used first.
+        self._decoded: OrderedDict[str, _Decoded] = OrderedDict()
+        self._decoding = threading.Lock()
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
@@ -80,7 +93,7 @@ class Store:
         """Queue work, and write the run that is to be measured by it."""
         with self._database.writing() as connection:
             if run is not None:
-                _insert(connection, run, work.owner)
+                _insert(connection, run, _rows(run), work.owner)
             queue.add(connection, work)
 
     def begin(self, run: Run, *, owner: str = "") -> None:
@@ -101,7 +114,8 @@ class Store:
             self._written[run.id] = _items(run)
         else:
             self._written.pop(run.id, None)
-            self._make_room(run.id)
+            with contextlib.suppress(StoreError):  # it is tried again when the next run has ended
+                self._make_room(run.id)
         return is_mine
 
     def close_own(self) -> None:
@@ -125,14 +139,17 @@ class Store:
         return False
 
     def add(self, run: Run, owner: str = "") -> bool:
-        """Keep a run that comes from elsewhere; False where it is here already. ValueError where another has its id."""
+        """Keep a run that comes from elsewhere; False where it is here already. ValueError where another has its id, or
+        there is no room for it."""
+        rows = _rows(run)
+        size = sum(len(row["document"]) for row in rows)
+        if self.entry(run.id) is None and not self._make_room(run.id, size):
+            raise ValueError(f"there is no room for it here: it takes {text.size(size)}")
         with self._database.writing() as connection:
             is_new = connection.execute(sa.select(runs.c.id).where(runs.c.id == run.id)).first() is None
             if is_new:
-                _insert(connection, run, owner, imported=True)
-        if is_new:
-            self._make_room(run.id)
-        elif self.load(run.id) != run:
+                _insert(connection, run, rows, owner, imported=True)
+        if not is_new and self.load(run.id) != run:
             raise ValueError(f"another run with the id {run.id} is here already: delete it before this one is imported")
         return is_new
 
@@ -140,7 +157,10 @@ class Store:
         """Delete runs that have ended, of all owners or of one; the ids of those that are gone."""
         with self._database.writing() as connection:
             chosen = _ended(connection, ids, owner)
+            arrays = _arrays(connection, runs.c.id.in_(chosen), sa.not_(runs.c.imported))
             _remove(connection, chosen)
+            arrays -= _arrays(connection) if arrays else set()
+        elems_file.remove(arrays)
         return chosen
 
     def pin(self, ids: Iterable[str], pinned: bool, owner: str | None = None) -> list[str]:
@@ -158,7 +178,12 @@ class Store:
         return chosen
 
     def explain(self, run_id: str, slug: str, why: Why, left: Mapping[str, bytes]) -> bool:
-        """Keep why a strategy of a run is as it is, and the artifacts of that; False where the run is gone."""
+        """Keep why a strategy of a run is as it is, and the artifacts of that, if there is room for them; False where
+        the run is gone."""
+        packed = {name: zlib.compress(data, 6) for name, data in left.items()}
+        if packed and not self._make_room(run_id, sum(map(len, packed.values()))):
+            log.warning("there is no room for what the explanation of run %s leaves", run_id)
+            packed = {}
         with self._database.writing() as connection:
             if connection.execute(sa.select(runs.c.id).where(runs.c.id == run_id)).first() is None:
                 return False
@@ -166,8 +191,8 @@ class Store:
             items = [replace(item, why=why) if item.strategy == slug else item for item in run.measurements]
             _write(connection, replace(run, measurements=items), run.measurements)
             connection.execute(sa.delete(artifacts).where(artifacts.c.run == run_id, artifacts.c.strategy == slug))
-            for name, data in left.items():
-                row = {"run": run_id, "strategy": slug, "name": name, "document": zlib.compress(data, 6)}
+            for name, data in packed.items():
+                row = {"run": run_id, "strategy": slug, "name": name, "document": data}
                 connection.execute(sa.insert(artifacts).values(row))
         return True
 
@@ -190,12 +215,15 @@ class Store:
             row, works = self._row(run_id)
         if row is None:
             return None
-        run = self._decoded(run_id, row.version)
-        snapshot = Snapshot(run, version=row.version, imported=row.imported, owner=row.owner)
+        run, documents_bytes = self._decode(run_id, row.version)
+        snapshot = Snapshot(
+            run, version=row.version, imported=row.imported, owner=row.owner, documents_bytes=documents_bytes
+        )
         for position, work in enumerate(works):
             if work.id == work_id and work.holder is None:
-                wait_s = sum(other.left_s for other in works[:position])
-                return replace(snapshot, state="queued", position=position, wait_s=wait_s, owner=work.owner)
+                before = works[:position]
+                waits = {"wait_s": sum(w.left_s for w in before), "wait_most_s": sum(w.most_s for w in before)}
+                return replace(snapshot, state="queued", position=position, owner=work.owner, **waits)
             if work.id == work_id:
                 left_s, now = max(0.0, work.forecast_s - work.passed_s), asdict(work.standing)
                 times = {"elapsed_s": work.passed_s, "remaining_s": left_s}
@@ -224,6 +252,26 @@ class Store:
         chosen = entries.select(query or Query()).offset(first).limit(most)
         with self._database.reading() as connection:
             return [Entry(*row) for row in connection.execute(chosen)]
+
+    def entry(self, run_id: str) -> Entry | None:
+        """The run's line in the list, of which no document is read; None where there is none of that id."""
+        with self._database.reading() as connection:
+            row = connection.execute(entries.select(Query()).where(runs.c.id == run_id)).one_or_none()
+        return None if row is None else Entry(*row)
+
+    def alike(self, run: Run, since: datetime) -> list[Run]:
+        """The runs that were asked for as this one is, here and not elsewhere, and changed since then: the newest
+        first, each without what was measured; damaged ones are left out."""
+        row, same = entries.row(run), ("workload", "size", "device")
+        chosen = sa.select(parts.c.document).join(runs).where(parts.c.place == 0, sa.not_(runs.c.imported))
+        chosen = chosen.where(runs.c.version >= since.timestamp() * 1000, *(runs.c[name] == row[name] for name in same))
+        with self._database.reading() as connection:
+            documents = connection.execute(chosen.order_by(runs.c.created.desc())).scalars().all()
+        others, asked = list[Run](), operator.attrgetter("kind", "request", "axes", "claims")
+        for document in documents:
+            with contextlib.suppress(zlib.error, ValueError):
+                others.append(decode(zlib.decompress(document)))
+        return [other for other in others if asked(other) == asked(run)]
 
     def values(self) -> dict[str, list[str]]:
         """The workloads and devices that occur, for those who filter by them."""
@@ -271,27 +319,41 @@ class Store:
             ).first()
             return row, queue.read(connection)
 
-    def _decode(self, run_id: str, version: int) -> Run:
-        """The run as it is stored now, at this version or a later one."""
-        with self._database.reading() as connection:
-            return _read(connection, run_id)
+    def _decode(self, run_id: str, version: int) -> tuple[Run, int]:
+        """The run as it is stored now, at this version or a later one, and the bytes of its documents. One is decoded
+        at a time, since the large ones take several times what they hold."""
+        with self._decoding:
+            if run_id not in self._decoded or self._decoded[run_id].version != version:
+                self._decoded.pop(run_id, None)
+                with self._database.reading() as connection:
+                    documents = _documents(connection, run_id)
+                self._decoded[run_id] = _Decoded(_made(documents), sum(map(len, documents)), version)
+            self._decoded.move_to_end(run_id)
+            while len(self._decoded) > 1 and sum(one.bytes for one in self._decoded.values()) > _DECODED_BYTES:
+                self._decoded.popitem(last=False)
+            return self._decoded[run_id][:2]
 
-    def _make_room(self, spared: str) -> None:
-        """Remove the oldest runs that are not pinned while there is too much, but for this one. Raises nothing: it is
-        tried again when the next run has ended."""
+    def _make_room(self, spared: str, coming: int = 0) -> bool:
+        """Remove the oldest runs that are not pinned, but for ``spared``, until so many bytes more have room. False if
+        the removal of all would not do for what is coming: then none is removed."""
         if self._most_bytes is None:
-            return
-        with contextlib.suppress(StoreError):
-            with self._database.reading() as connection:
-                if not _is_too_much(connection, self._most_bytes):
-                    return
+            return True
+        # What is written is in the write-ahead log as well for a while.
+        most = self._most_bytes - min(_RESERVE_BYTES, self._most_bytes * _RESERVE_SHARE) - 2 * coming
+        chosen = sa.select(runs.c.id).select_from(MARKED).where(sa.not_(GOES_ON), sa.not_(PINNED))
+        oldest = chosen.where(runs.c.id != spared).order_by(runs.c.version, runs.c.id)
+        with self._database.reading() as connection:
+            if (used := _used(connection)) <= most:
+                return True
+            sizes, ids = _sizes(connection), connection.execute(oldest).scalars().all()
+        if coming and used - sum(sizes[run_id] for run_id in ids) > most:
+            return False
+        for run_id in ids:  # one by one, since all that a transaction moves is in the log
             with self._database.writing() as connection:
-                chosen = sa.select(runs.c.id).select_from(MARKED).where(sa.not_(GOES_ON), sa.not_(PINNED))
-                oldest = chosen.where(runs.c.id != spared).order_by(runs.c.version, runs.c.id)
-                for run_id in connection.execute(oldest).scalars().all():
-                    if not _is_too_much(connection, self._most_bytes):
-                        break
-                    _remove(connection, [run_id])
+                if _used(connection) <= most:
+                    break
+                _remove(connection, [run_id])
+        return True
 
 
 def closed(run: Run, status: Status, reason: str, finished: str | None = None) -> Run:
@@ -311,20 +373,34 @@ def _items(run: Run) -> Sequence[object]:
 
 def _read(connection: sa.Connection, run_id: str) -> Run:
     """The run as its documents make it. ValueError where they are damaged."""
+    return _made(_documents(connection, run_id))
+
+
+def _documents(connection: sa.Connection, run_id: str) -> list[bytes]:
     asked = sa.select(parts.c.document).where(parts.c.run == run_id).order_by(parts.c.place)
     try:
-        head, *others = (zlib.decompress(document) for document in connection.execute(asked).scalars())
+        return [zlib.decompress(document) for document in connection.execute(asked).scalars()]
+    except zlib.error as error:
+        raise ValueError(f"{_DAMAGED} ({error})") from None
+
+
+def _made(documents: Sequence[bytes]) -> Run:
+    try:
+        head, *others = documents
         run = decode(head)
         field, type_ = _ITEMS[run.kind]
         return upgraded(replace(run, **{field: [msgspec.json.decode(document, type=type_) for document in others]}))
-    except (zlib.error, msgspec.DecodeError) as error:
-        raise ValueError(f"what is stored of it is damaged ({error})") from None
+    except msgspec.DecodeError as error:
+        raise ValueError(f"{_DAMAGED} ({error})") from None
 
 
-def _insert(connection: sa.Connection, run: Run, owner: str, *, imported: bool = False) -> None:
+def _insert(
+    connection: sa.Connection, run: Run, rows: list[dict[str, Any]], owner: str, *, imported: bool = False
+) -> None:
+    """``rows``: the run's, as `_rows` makes them."""
     more = {"version": database.now_ms(), "owner": owner, "imported": imported}
     connection.execute(sa.insert(runs).values(entries.row(run) | more))
-    _write_documents(connection, run)
+    connection.execute(sa.insert(parts), rows)
 
 
 def _write(connection: sa.Connection, run: Run, before: Sequence[object] = ()) -> None:
@@ -342,18 +418,23 @@ def _update(connection: sa.Connection, run_id: str, values: Mapping[str, Any]) -
 
 def _write_documents(connection: sa.Connection, run: Run, before: Sequence[object] = ()) -> None:
     """Write the run's head and those of its items that are not the same objects as ``before``, which are stored."""
+    rows = _rows(run, before)
+    gone = sa.or_(parts.c.place > len(_items(run)), parts.c.place.in_([row["place"] for row in rows]))
+    connection.execute(sa.delete(parts).where(parts.c.run == run.id, gone))
+    connection.execute(sa.insert(parts), rows)
+
+
+def _rows(run: Run, before: Sequence[object] = ()) -> list[dict[str, Any]]:
+    """The run's head and those of its items that are not the same objects as ``before``, as rows."""
     now = _items(run)
     changed: dict[int, object] = {0: replace(run, **{_ITEMS[run.kind][0]: []})}
     changed |= {
         number: item for number, item in enumerate(now, 1) if number > len(before) or before[number - 1] is not item
     }
-    gone = sa.or_(parts.c.place > len(now), parts.c.place.in_(list(changed)))
-    connection.execute(sa.delete(parts).where(parts.c.run == run.id, gone))
-    rows = [
+    return [
         {"run": run.id, "place": number, "document": zlib.compress(msgspec.json.encode(part), 1)}
         for number, part in changed.items()
     ]
-    connection.execute(sa.insert(parts), rows)
 
 
 def _close_work_of(connection: sa.Connection, holder: str, reason: str = _HOLDER_GONE) -> None:
@@ -384,6 +465,16 @@ def _remove(connection: sa.Connection, ids: Sequence[str]) -> None:
     connection.execute(sa.delete(runs).where(runs.c.id.in_(ids)))
 
 
+def _arrays(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> set[str]:
+    """The names of the copies of arrays that functions of the runs which match are mapped over."""
+    asked = sa.select(parts.c.document).join(runs, runs.c.id == parts.c.run).where(parts.c.place == 0, *where)
+    names = set[str]()
+    for document in connection.execute(asked).scalars():
+        with contextlib.suppress(zlib.error):  # a damaged one is never measured again
+            names |= elems_file.named(zlib.decompress(document))
+    return names
+
+
 def _sizes(connection: sa.Connection) -> dict[str, int]:
     """The bytes that each run takes with what its explanations have left."""
     total: Counter[str] = Counter()
@@ -393,7 +484,6 @@ def _sizes(connection: sa.Connection) -> dict[str, int]:
     return total
 
 
-def _is_too_much(connection: sa.Connection, most_bytes: int) -> bool:
+def _used(connection: sa.Connection) -> int:
     used = database.used(connection)
-    taken = sum(_sizes(connection).values()) if used is None else used
-    return taken > most_bytes - min(_RESERVE_BYTES, most_bytes * _RESERVE_SHARE)
+    return sum(_sizes(connection).values()) if used is None else used

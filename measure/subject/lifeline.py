@@ -8,8 +8,8 @@ from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _PR_SET_CHILD_SUBREAPER = 36
-# A subject can be spared, the host can be started again, and the worker has what others are waiting for.
-SUBJECT_OOM_SCORE, HOST_OOM_SCORE = 1000, 500
+# A subject can be spared, the host can be started again, and so can the worker, whose run is lost; pages stay.
+SUBJECT_OOM_SCORE, HOST_OOM_SCORE, WORKER_OOM_SCORE = 1000, 500, 250
 
 
 def die_with_parent(parent_pid: int, by: signal.Signals = signal.SIGKILL) -> None:

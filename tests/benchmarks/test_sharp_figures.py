@@ -2,19 +2,16 @@
 
 import math
 from dataclasses import replace as replaced
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-import strategies
 from measure.judge.levels import Ratio
 from measure.run.run import Latency
 from measure.run.text import percent
 from tests.benchmarks import sharp_figures
 from tests.benchmarks.checkouts import Rerun
 from tests.benchmarks.common import Figure
-from tests.benchmarks.sharpness import pairs, write_mappers
 from tests.samples import measurement, run_of
 
 
@@ -56,9 +53,3 @@ def test_the_reference_leads_most_often_and_the_last_checkout_is_judged_and_by_t
     half = Figure(sharp_figures.HALF, 0.30, 0.15, percent)
     _, (row,) = sharp_figures.side_by_side({"before": [half], "now": [replaced(half, value=0.12)]})
     assert row == (half.name, "30 %", "12 %", "≤ 10.0 %", "OUTSIDE THE LIMIT")
-
-
-def test_every_other_strategy_of_the_pairs_has_a_mapper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MAPBENCH_MAPPERS", str(write_mappers(tmp_path / "m")))
-    assert not strategies.broken()
-    assert all(strategies.parse(other) for _, (_, _, other, _) in pairs(equals=12, apart=2))

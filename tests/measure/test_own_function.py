@@ -1,29 +1,36 @@
 """Functions of a person's own: given on the command line, with elements of a file, refused beforehand, and measured as
 they are."""
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from measure import __main__ as command_line
+from measure import making
 from measure.arguments import given, parser
 from measure.engine.deriving import derive
 from measure.making import to_continue
 from measure.pool.launcher import Launcher
 from measure.run.encoding import decode
 from measure.run.request import RequestError, parse
+from measure.run.sweep_request import parse_sweep
 from measure.store.store import Store
 from measure.subject.derive import MOST_BYTES as MOST_DERIVED_BYTES
+from measure.subject.messages import Spec
 from strategies import script
 from tests import synthetic
 from tests.engine import measure_here
 from tests.functions import CODE
 from tests.grid import untimed
+from tests.hanging import STEP_S, Clock, Slow
 from tests.keeping import put
+from tests.subjects import Message
 from workloads import elems_file, functions
 from workloads.discovery import DiscoveryError
 from workloads.functions import Given
@@ -75,6 +82,32 @@ def test_a_sweep_that_is_continued_brings_its_function_but_not_from_elsewhere(
     put(kept, replace(run, status="budget"))
     assert to_continue(kept, run.id).axes == run.axes
     assert functions.get(run.request.workload) == run.request.own
+
+
+def test_to_look_at_a_function_at_each_point_of_a_sweep_is_part_of_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(STEP_S, "derive", 10.0)
+    own = synthetic.of_function(synthetic.run()).request.own
+    assert own
+    slug = functions.add(own := replace(own, facts=replace(own.facts, size={"batch": 4, "side": 100})))
+
+    def derived(spec: Spec) -> list[Message]:
+        facts = replace(own.facts, size={**own.facts.size, **spec.size})
+        return [{"event": "derived", "facts": msgspec.to_builtins(facts)}]
+
+    for sides, ends in (
+        (range(1, 21), pytest.raises(RequestError, match="the time of this run, 90 s, was over")),
+        (range(30, 32), contextlib.nullcontext()),
+    ):
+        axes = [{"kind": "size", "name": "side", "values": list(sides)}]
+        asked = parse_sweep({"workload": slug, "strategies": ["loop.eager"], "axes": axes, "budget_s": 60.0})
+        clock = Clock(monkeypatch)
+        # None of them is measured in time.
+        subjects = Slow(clock=clock, answers={"derive": derived}, hangs=lambda step, _: step == "memory")
+        with ends:
+            assert making.made(Store(tmp_path), "0" * 24, asked, subjects, lambda _: None).run().status != "complete"
+        assert clock.now_s == pytest.approx(90.0, abs=1.0), "what was looked at and measured, together"
 
 
 def test_elements_are_those_that_are_named(tmp_path: Path, code: Path, monkeypatch: pytest.MonkeyPatch):

@@ -6,11 +6,13 @@ import signal
 import sqlite3
 import threading
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from measure import client, making, worker
 from measure.admission import NOBODY, Visitor
@@ -22,6 +24,7 @@ from measure.engine.comparison import Comparison
 from measure.hosting import Limits
 from measure.local import Local
 from measure.pool.launcher import HostState
+from measure.run import place
 from measure.run.request import RequestError
 from measure.run.run import Run
 from measure.run.sweep_request import parse_sweep
@@ -366,10 +369,17 @@ def test_what_is_measured_is_counted_for_who_asked_also_where_it_is_explained(id
     run_id = idle.submit(small_request("batched.eager"), None, ANN)
     idle.work()
     day = idle.store.load(run_id).created[:10]
-    measured_s = idle.store.queue.spent_s("here", day)
+    spent_s = partial(idle.store.queue.spent_s, day=day)
+    measured_s = spent_s("here") - client._ASKING_S
     idle.explain(run_id, ANN)
     idle.work()
-    assert idle.store.queue.spent_s("here", day) > measured_s > 0 == idle.store.queue.spent_s("there", day)
+    assert spent_s("here") - 2 * client._ASKING_S > measured_s > 0 == spent_s("there")
+    idle.submit(small_request("loop.eager"), None, Visitor("eve", "eve"))
+    idle.work()
+    assert spent_s("eve") > client._ASKING_S, "without an address sessions are counted"
+    for times in (1, 2):
+        idle.cancel(idle.submit(small_request("batched.eager"), None, BOB), BOB)
+        assert spent_s("there") == times * client._ASKING_S, "who asks and cancels all day fills no store"
     idle.client.limits = Limits(address_day_s=1)
     with pytest.raises(RequestError, match="come again after midnight UTC"):
         idle.submit(small_request("loop.eager"), None, ANN)
@@ -379,6 +389,7 @@ def test_who_waits_is_told_how_long_those_before_take_by_forecast(idle: Own):
     ids = [idle.submit(request) for request in (small_request("batched.eager"), parse_sweep(SWEEP))]
     first, second = (idle.snapshot(run_id) for run_id in ids)
     assert (first.position, first.wait_s, second.position) == (0, 0.0, 1) and second.wait_s > 2.0
+    assert first.wait_most_s == 0.0 and second.wait_most_s == making.bound_s(small_request("batched.eager"))
 
 
 def test_only_who_started_a_run_ends_explains_or_deletes_it(idle: Own):
@@ -398,12 +409,29 @@ def test_only_who_started_a_run_ends_explains_or_deletes_it(idle: Own):
     assert idle.explanation(run_id) is None and idle.delete([run_id], ANN) == [run_id]
 
 
-def test_only_a_complete_run_that_is_still_here_answers_an_equal_request(idle: Own):
+def test_only_a_run_that_was_measured_here_of_late_and_to_its_end_answers_an_equal_request(idle: Own):
     idle.client.limits = Limits(recent_s=3_600)
-    cancelled = idle.submit(small_request("batched.eager"), None, ANN)
-    idle.cancel(cancelled)
     run_id = idle.submit(small_request("batched.eager"), None, ANN)
     idle.work()
-    assert run_id != cancelled and idle.submit(small_request("batched.eager"), None, BOB) == run_id
-    assert idle.queue() == () and idle.submit(small_request("batched.eager"), run_id, BOB) != run_id, "it repeats one"
-    assert idle.delete([run_id]) == [run_id] and idle.submit(small_request("batched.eager"), None, ANN) != run_id
+    assert idle.submit(small_request("batched.eager"), None, BOB) == run_id and idle.queue() == ()
+    assert idle.submit(small_request("batched.eager"), run_id, BOB) != run_id, "it repeats one"
+    assert idle.submit(small_request("batched.eager", seed=2)) != run_id
+    run = idle.store.load(run_id)
+    assert idle.delete([run_id]) == [run_id]
+    for changes, answers in (
+        ({}, True),
+        ({"status": "budget"}, True),  # it was measured for as long as was asked for
+        ({"status": "budget", "ranking": []}, False),
+        *(({"status": status}, False) for status in ("interrupted", "cancelled")),
+        ({"finished": place.utc(0)}, False),
+        ({"environment": {**run.environment, "python": "2.7"}}, False),
+    ):
+        other = replace(run, id=place.new_id(), **changes)
+        idle.store.begin(other)
+        idle.store.save(other, ended=True)
+        following = Client(idle.store)  # of another process
+        following.limits = idle.client.limits
+        assert (following.submit(small_request("batched.eager")) == other.id) is answers, changes
+        assert idle.delete([other.id]) == [other.id]
+    idle.store.add(run)
+    assert idle.submit(small_request("batched.eager")) != run_id, "what comes from elsewhere answers nothing"

@@ -6,6 +6,7 @@ from measure.judge.lines import Line, readable
 from measure.output.table import by_sentence
 from measure.run import text
 from measure.run.run import Measurement
+from views.ui import look
 
 
 def failed(item: Measurement) -> bool:
@@ -17,6 +18,7 @@ def failed(item: Measurement) -> bool:
 def outcome(item: Measurement) -> str:
     """The outcome in words with its reason; that a strategy was not run the reason says itself."""
     word, reason = text.OUTCOMES.get(item.outcome, item.outcome), item.error.message if item.error else ""
+    reason = text.shortened(reason, look.MOST_SIGNS)
     return reason if reason and item.outcome == "not_run" else ": ".join(filter(None, (word, reason)))
 
 

@@ -16,6 +16,7 @@ import vl_convert
 
 from measure.judge import answer, sweep_findings
 from measure.judge.findings import findings
+from measure.run import place
 from measure.run.encoding import decode
 from measure.run.run import Run
 from views.charts import (
@@ -120,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, drawn in of(run).items():
         for form in chosen.forms:
             path = chosen.into / f"{chosen.name}.{name}.{form}"
-            path.write_bytes(convert(drawn, form))
+            place.write(path, [convert(drawn, form)])
             print(path)
     return 0
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import strategies
 import workloads
 from measure.judge import answer
-from measure.run import request, sweep_request
+from measure.run import request, sweep_request, text
 from measure.run.request import Request, case_of, parse_device, parse_workload
 from measure.run.run import Run
 from measure.run.sweep_request import SCALES, SweepRequest
@@ -75,6 +75,8 @@ def fields(kind: Kind, form: Mapping[Any, Any]) -> Iterator[Field]:
     if kind == "sweep":
         offered = list(axes.sweepable(workload))
         yield Field("sweep", offered[0], _one_of("sweep", offered), _OF_WORKLOAD)
+        if "sweep" not in form:  # the choices could not be drawn
+            return
         seconds = axes.seconds(workload, form["sweep"])
         yield Field("sweep_2", NOTHING, _one_of("sweep_2", seconds), ("workload", "sweep"))
         names = axes.swept(form)
@@ -84,7 +86,7 @@ def fields(kind: Kind, form: Mapping[Any, Any]) -> Iterator[Field]:
             for key, default in axes.form_of(axis, place).items():
                 yield Field(key, default, readers.get(key.removesuffix("_2"), str), within)
     # All words, also those that mean nothing: the list of strategies shows them, and Run says so.
-    yield Field("strategies", usual, lambda text: [word.strip() for word in text.split(",") if word.strip()], within)
+    yield Field("strategies", usual, lambda text: list(filter(None, request.words_of(text))), within)
     yield Field("device", "CPU:0", parse_device)
     yield Field("budget", BUDGET_S[kind], _number("budget", float))
     yield Field("memory_limit", None, _number("memory_limit", optional=True))
@@ -113,9 +115,10 @@ def read(kind: Kind, params: Mapping[str, Sequence[str]], own: Mapping[str, Any]
                 form[field.key] = field.read(",".join(texts) if field.key == "strategies" else texts[-1])
             except ValueError as error:
                 instead = ", ".join(filter(None, spelled(form[field.key]))) or "none"
-                notices.append(f"{look.sentence(str(error))} {instead} is used instead.")
+                reason = look.sentence(look.shortened(str(error), look.MOST_SIGNS))
+                notices.append(f"{reason} {instead} is used instead.")
     if unknown := [key for key in params if key not in form and key not in _OF_RESULT]:
-        notices.append(f"The address has parameters that mean nothing here: {', '.join(unknown)}.")
+        notices.append(f"The address has parameters that mean nothing here: {text.listed(unknown, 5)}.")
     return form, tuple(notices)
 
 

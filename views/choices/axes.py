@@ -161,7 +161,7 @@ def _range(place: int, item: SizeParameter | Option) -> dict[str, Any]:
     state, (least, most) = st.session_state, bounds(item)
     start, end, points, scale = (keyed(part, place) for part in ("from", "to", "points", "scale"))
     # Values that are no grid take the place of where it starts.
-    listed = "," in state.get(start, "")
+    listed = "," in str(state.get(start, ""))  # a browser may send another type
     with st.container(horizontal=True, gap="small", key=f"range_{place}", vertical_alignment="bottom"):
         first = st.text_input(
             "Values" if listed else "From", value=state.get(start, ""), key=start, width=220 if listed else 90,
@@ -189,6 +189,8 @@ def _changed() -> None:
     """Set what to start from with what is swept now."""
     state, workload = st.session_state, workloads.get(st.session_state["workload"])
     first = state["sweep"]
+    if first not in sweepable(workload):  # a browser may send what is not in the list
+        return
     if state.get("sweep_2") not in seconds(workload, first):
         state["sweep_2"] = NOTHING
     for place, axis in enumerate(start(workload, swept(state)), 1):

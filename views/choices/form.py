@@ -1,6 +1,7 @@
 """The form of Compare and of Sweep: widgets in which a person chooses what to measure, a sweep being a comparison with
 one or two axes. Their keys are those of `address.fields`."""
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ import streamlit as st
 
 import strategies
 import workloads
-from measure import admission
+from measure import admission, hosting
 from measure.judge.lines import readable
 from measure.machine import environment
 from measure.making import missing
@@ -24,6 +25,7 @@ from views.ui import look
 from views.ui.memo import Memo
 from workloads import places
 from workloads.case import Case
+from workloads.discovery import DiscoveryError
 from workloads.spec import Leaf, Workload
 
 _memo = Memo(__name__)
@@ -73,6 +75,8 @@ def choose(kind: Kind, devices: tuple[str, ...]) -> Choices:
             ahead: forecast.RunForecast | SweepForecast = forecast.forecast_run(case, chosen, request.budget_s)
         else:
             request = sweep = parse_sweep({**asked, "axes": asked_axes})
+            if too_much := admission.beyond(sweep, hosting.limits()):  # its forecast may take seconds
+                raise RequestError(too_much)
             gib = environment.available_memory() // 2**30  # what fits changes with it
             ahead = _memo.get((strategies.version(), repr(sweep), gib), lambda: admission.sweep_needs(sweep))
             nothing = "" if ahead.points else f"No point of this sweep can fit. {ahead.skipped[0][1]}"
@@ -134,7 +138,8 @@ def _workload(kind: Kind) -> Workload:
         st.session_state["workload"] = workloads.names()[0]
 
     def changed() -> None:
-        _start_with_defaults(kind)
+        with contextlib.suppress(DiscoveryError):  # a browser may send what is not in the list
+            _start_with_defaults(kind)
 
     slug = _select(
         "Workload", "workload", sorted(by_slug, key=lambda slug: groups.index(by_slug[slug].group)),

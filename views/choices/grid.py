@@ -29,6 +29,7 @@ _MODES = {
     "xla": "XLA: a tf.function with jit_compile=True. Compiled at the first call, with ops fused where that can be.",
 }
 _memo = Memo(__name__)
+_MOST_PROBLEMS = 5
 # Name → the slugs that it stands for.
 Presets = dict[str, tuple[str, ...]]
 
@@ -71,6 +72,8 @@ def resolve(case: Case, presets: Presets, words: list[str]) -> tuple[tuple[str, 
             chosen += of_word.get(word) or parse_strategies(case, [word])
         except RequestError as error:
             problems.append(f"«{word}» cannot be chosen: {error}.")
+    if len(problems) > _MOST_PROBLEMS:
+        problems[_MOST_PROBLEMS:] = [f"And {len(problems) - _MOST_PROBLEMS:,} more cannot."]
     return tuple(dict.fromkeys(chosen)), " ".join(problems) or None
 
 

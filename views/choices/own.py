@@ -144,10 +144,12 @@ def _draw_window(changed: Callable[[], None]) -> None:
         if permission.may_execute():
             _editor(window, changed)
             return
+        if permission.policy() == "token":
+            st.markdown(f"**Your own code is locked in this browser.** To unlock it, {permission.LOCKED}.")
+            return
         st.markdown(
-            "**On this server no code of yours can be run**: others can reach it, or it was not opened as "
-            "`localhost` or `127.0.0.1`. On your own machine it can: start Mapbench there and write the function "
-            "in this window, or have it measured from a file."
+            "**On this server no code of yours can be run**, since others can reach it. On your own machine it can: "
+            "start Mapbench there and write the function in this window, or have it measured from a file."
         )
         st.code(COMMANDS, language="shell")
 

@@ -62,6 +62,7 @@ def draw(kind: Kind, body: Callable[[Snapshot | None, Choices], None]) -> None:
         bar = left.container(key="run_bar", gap="xsmall" if folded else "small")
         if run is not None and not folded:
             left.button("▾ Fold the choices", key="fold", type="tertiary", on_click=_unfold, args=(None,))
+        chosen = Choices(None, None)  # where they cannot be drawn
         with left.container(key="form"), guard.calm("the choices"):
             chosen = form.choose(kind, client.shared().host().devices)
         result = right.container(key="result")
@@ -187,6 +188,8 @@ def _trust_box(run: Run) -> None:
                 "I trust this code, run it here", key="trust_it", icon=":material/verified_user:", on_click=_trust,
                 args=(run.id,),
             )  # fmt: skip
+        elif permission.policy() == "token":
+            st.caption(f"To run it here, {permission.LOCKED}; then open this run again.")
         else:
             st.caption(
                 "On this server no code of others is run. Export the run and import it where Mapbench runs on your "

@@ -10,7 +10,7 @@ from measure.store.store import Snapshot
 from views.choices import address
 from views.choices.address import Form, Kind
 from views.result import lookup
-from views.ui import look
+from views.ui import look, memo
 from views.ui.memo import Memo
 
 _OPENED, _LEFT_AS = "opened", "left_as"
@@ -39,6 +39,8 @@ def read(page: Kind) -> Opened:
     run_id = params["run"][-1] if "run" in params else None
     snapshot, problem = find(run_id) if run_id else (None, "")
     own: Form = {}
+    if snapshot is not None:
+        memo.opened(snapshot.run.id, snapshot.documents_bytes)
     if snapshot is not None and (run := snapshot.run).kind == page:
         own = _forms.get((run.id, snapshot.version, strategies.version()), lambda: address.of_run(run))
     if (page, run_id) != before:

@@ -14,8 +14,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from measure.judge import answer
-from views.pages import opening
+from measure.run.request import RequestError
+from measure.store.entries import RUNNING
+from views.result import lookup
+from views.ui import look
 
 # The last part of a page's address → the kind of runs that it shows.
 _PAGES = {"": "compare", "compare": "compare", "sweep": "sweep", "claims": "claims", "runs": ""}
@@ -63,16 +65,19 @@ def _last(path: str) -> str:
 
 
 def _described(run_id: str | None) -> tuple[str, str, str]:
-    """Title and description of the page of a run, and the run's kind, empty where it is not known here. The verdict is
-    the one that is stored: that of a file from elsewhere is marked as such."""
+    """Title and description of the page of a run, and the run's kind, empty where it is not known here. All is what the
+    list of runs shows of it, so that nobody's run costs more than its line: a verdict from elsewhere is marked."""
     try:
-        snapshot, problem = opening.find(run_id) if run_id else (None, "")
-        if snapshot is None:
-            return _NAME, problem or _ABOUT, ""
-        about = snapshot.run.verdict if snapshot.state == "finished" else "This run is being measured."
-        if snapshot.imported:
+        if not run_id:
+            return _NAME, _ABOUT, ""
+        line = lookup.line(run_id)
+        about = "This run is being measured." if line.status == RUNNING else line.verdict
+        if line.imported:
             about = f"From a file that was imported: {about}"
-        return f"{answer.heading(snapshot.run)} · {_NAME}", about, snapshot.run.kind
+        case = (line.size,) if line.kind == "claims" else (line.workload, line.size, line.device)
+        return " · ".join(filter(None, (*case, _NAME))), about, line.kind
+    except RequestError as error:
+        return _NAME, look.sentence(str(error)), ""
     except Exception:
         # A page is shown without its preview rather than not at all.
         _log.exception("the preview could not be made")

@@ -8,7 +8,7 @@ import streamlit as st
 from measure import client
 from measure.admission import NOBODY
 from measure.run.place import StoreError
-from measure.store.entries import RUNNING, Entry, Query
+from measure.store.entries import MOST_WORDS, RUNNING, Entry, Query
 from views.pages import opening, server
 from views.result import exports
 from views.ui import guard, look, session
@@ -30,6 +30,9 @@ def _draw() -> None:
     page = min(int(st.session_state.get(_PAGE) or 1), pages)
     first = (page - 1) * _ON_A_PAGE
     entries = store.entries(query, first, _ON_A_PAGE)
+    if len(query.words) > MOST_WORDS:
+        words = f"A search has at most {MOST_WORDS} words, and this one has {len(query.words):,}"
+        st.warning(f"{words}: the first ones are looked for.", icon=":material/search:")
     if entries:
         st.caption(f"{first + 1:,} to {first + len(entries):,} of {count:,} runs, the newest first")
         _toolbar(_table(entries))
@@ -59,6 +62,7 @@ def _query() -> Query:
                 "Search", key="runs_text", placeholder="verdict, machine, date …", icon=":material/search:",
                 on_change=first_page,
             )  # fmt: skip
+            text = text if isinstance(text, str) else ""  # a browser may send another type
         chosen = {}
         for name in ("workload", "status", "device"):
             with grid.cell():

@@ -147,7 +147,7 @@ def _export(run: Run) -> None:
         if not opened.open:
             return
         page = (st.context.url or "").partition("?")[0]
-        for label, ending, about in _FILES if run.kind != "claims" else _FILES[:-1]:
+        for label, ending, about in _FILES if exports.draws(run) else _FILES[:-1]:
             query = {"link": f"{page}?run={run.id}"} if page and ending == "md" else {}
             st.link_button(
                 label, exports.of_run(run.id, ending, **query), help=about, key=look.key("download", ending),

@@ -2,9 +2,10 @@
 
 import functools
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import streamlit as st
 
 from measure import admission, client
@@ -15,7 +16,7 @@ from measure.claims.verdicts import Verdict, Word
 from measure.run.place import StoreError
 from measure.run.run import Evidence, Run, ScriptEnd
 from measure.store.entries import RUNNING, Query
-from views.ui import guard, look
+from views.ui import guard, look, memo
 from views.ui.memo import Memo
 from workloads import places
 
@@ -199,18 +200,21 @@ def draw_claim(item: Tried, *, imported: bool) -> None:
         format_func=names.__getitem__,
     )  # fmt: skip
     with guard.calm("the evidence"):
-        _draw_evidence(evidence[key], len(evidence), imported=imported)
+        # An imported run may hold measurements under the ids of others, and twice under one.
+        version = (item.run.id if item.run else "", imported, len(evidence), key)
+        _draw_evidence(evidence[key], version, imported=imported)
 
 
-def _draw_evidence(part: Evidence, version: int, *, imported: bool) -> None:
+def _draw_evidence(part: Evidence, version: Hashable, *, imported: bool) -> None:
     if part.script is not None:
         _draw_script(part.script)
     elif part.run is None:
-        st.warning(look.plain(look.sentence(part.reason)), icon=":material/block:")
+        st.warning(look.plain(look.shortened(look.sentence(part.reason), look.MOST_SIGNS)), icon=":material/block:")
     else:
         # Loading Altair and pandas takes a moment.
         from views.result.compare import draw_comparison
 
+        memo.opened(part.run.id, len(msgspec.json.encode(part.run)))
         draw_comparison(part.run, version, finished=True, baseline=None, imported=imported)
 
 

@@ -1,7 +1,7 @@
 """A comparison's result from top to bottom: the answer and the next step, the picture with its rows, the tabs, what did
 not work."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import partial
 from typing import Literal
 
@@ -42,7 +42,7 @@ _Picture = tuple[pa.Table, dict[str, object], str, str]
 
 
 def draw_comparison(
-    run: Run, version: int, *, finished: bool, baseline: str | None, prefix: str = "", imported: bool = False
+    run: Run, version: Hashable, *, finished: bool, baseline: str | None, prefix: str = "", imported: bool = False
 ) -> None:
     """Draw a comparison that has ended, or a point of a sweep that may not have. Nothing is computed anew while
     ``version``, that of its results, stays; ``prefix`` begins the keys; ``imported``: its code may be anybody's."""
@@ -125,6 +125,7 @@ def ended(result: Findings) -> str:
     if run.status not in _ENDED or (run.status == "budget" and result.word != "nothing"):
         return ""
     words, reason = _ENDED[run.status], run.stop_reason.removesuffix(f"; {_KEPT}").rstrip(".")
+    reason = look.shortened(reason, look.MOST_SIGNS)
     words += f": {reason}." if run.status == "interrupted" and reason else "."
     has_some = any(item.memory or item.latency for item in run.measurements)
     return f"{words} {look.sentence(_KEPT)}" if has_some else words

@@ -18,6 +18,7 @@ from measure.run.encoding import encode
 from measure.run.place import StoreError
 from measure.run.run import Run
 from views.ui import look
+from workloads import places
 
 FIGURES = "figures.zip"
 # An archive of runs ends here: what is left out is said in it.
@@ -46,6 +47,12 @@ def is_sampling() -> bool:
     return going_on is not None and going_on.round_number is not None
 
 
+def draws(run: Run) -> bool:
+    """True if the charts of a run are drawn as files: those of claims are their evidence's, and what draws is too large
+    for a viewer."""
+    return run.kind != "claims" and not places.viewer()
+
+
 def write(run: Run, ending: str, query: Mapping[str, str], file: IO[bytes]) -> str:
     """Write the file of a run that an address ends with, and return its name. Raises `NoFile`; RuntimeError where
     figures cannot be drawn."""
@@ -58,7 +65,7 @@ def write(run: Run, ending: str, query: Mapping[str, str], file: IO[bytes]) -> s
     elif ending == "md":
         link = query.get("link", "")
         file.write(export.markdown(run, link if _LINK.fullmatch(link) else None).encode())
-    elif ending == FIGURES and run.kind != "claims":  # their charts are those of their evidence
+    elif ending == FIGURES and draws(run):
         with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
             for path in export.figures(run, ("svg", "png"), Path(folder), f"mapbench-{run.id}"):
                 packed.write(path, path.name)

@@ -11,8 +11,6 @@ from measure.output import table
 from measure.run.run import Run
 from views.ui import look
 
-_MOST_SIGNS = 600  # of a sentence of ours, which are shorter but for one that quotes an error
-
 
 def title(run: Run) -> None:
     """Draw the case of a run, and have the browser's title name it."""
@@ -42,7 +40,7 @@ def draw_warnings(result: Findings) -> None:
     """Draw what a comparison cannot tell and what to do about it, unless the headline is that."""
     shown = warnings.OF_A_VERDICT - (set() if result.tells else set(warnings.NOISE))
     sentences = [look.sentence(warning.message) for warning in result.run.warnings if warning.code in shown]
-    draw_doubts([look.shortened(words, _MOST_SIGNS) for words in sentences])
+    draw_doubts(sentences)
 
 
 def doubts(run: Run) -> list[str]:
@@ -51,8 +49,8 @@ def doubts(run: Run) -> list[str]:
 
 
 def draw_doubts(sentences: list[str], key: str = "doubts") -> None:
-    """Draw what a run cannot tell, where its verdict is read: whole, and never folded away."""
+    """Draw what a run cannot tell, where its verdict is read: never folded away."""
     if sentences:
         with st.container(gap="xsmall", key=key):
             for words in sentences:
-                st.markdown(f":orange[:material/warning:] {look.plain(words)}")
+                st.markdown(f":orange[:material/warning:] {look.plain(look.shortened(words, look.MOST_SIGNS))}")

@@ -11,9 +11,9 @@ from measure.output.table import by_sentence, in_words
 from measure.run.run import Run
 from views.ui import look
 
-# Sentences of ours are shorter, but for one that quotes an error; TensorFlow's are often longer.
-_SIGNS, _QUOTED_SIGNS = 600, 220
-_FEW_NOTES = 3
+# TensorFlow's sentences are often longer than ours.
+_QUOTED_SIGNS = 220
+_FEW_NOTES, _MOST_NOTES, _MOST_FAILURES = 3, 50, 50
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,17 @@ def failures(result: Findings) -> list[Failure]:
 
 
 def notes(result: Findings) -> list[str]:
-    """Return all warnings but those that stand beside the verdict, plain text, each once: noise first. TensorFlow's own
-    are cut, since one can be a page long; the table holds it whole."""
+    """Return all warnings but those that stand beside the verdict, plain text, each once: noise first. Long ones
+    are cut, since one of TensorFlow's can be a page long; the table holds it whole."""
     of_rows = []
     for row in result.rows:
         for warning in row.measurement.warnings:
-            most = _QUOTED_SIGNS if warning.code == "tensorflow" else _SIGNS
+            most = _QUOTED_SIGNS if warning.code == "tensorflow" else look.MOST_SIGNS
             of_rows.append((warning.code, row.slug, look.shortened(warning.message, most)))
     noise = [(slug, words) for code, slug, words in of_rows if code in warnings.OF_A_LATENCY]
     others = [(slug, words) for code, slug, words in of_rows if code not in warnings.OF_A_LATENCY]
-    of_run = (warning.message for warning in result.run.warnings if warning.code not in warnings.OF_A_VERDICT)
+    others_of_run = (item.message for item in result.run.warnings if item.code not in warnings.OF_A_VERDICT)
+    of_run = (look.shortened(words, look.MOST_SIGNS) for words in others_of_run)
     return [*in_words(noise), *dict.fromkeys(of_run), *in_words(others)]
 
 
@@ -60,7 +61,9 @@ def draw_failures(result: Findings, prefix: str) -> None:
     with st.expander(
         f"Did not work ({count})", expanded=nothing_worked(result), icon=":material/error:", key=f"{prefix}failures"
     ):
-        for number, failure in enumerate(failed):
+        if len(failed) > _MOST_FAILURES:
+            st.caption(f"{len(failed) - _MOST_FAILURES:,} more reasons stand in the exported file.")
+        for number, failure in enumerate(failed[:_MOST_FAILURES]):
             names = "".join(look.strategy_html(row.slug, row.mapper, row.mode) for row in failure.rows)
             st.html(
                 f'<div style="display:flex;flex-wrap:wrap;gap:0 1em"><b>{html.escape(failure.status)}</b>{names}</div>'
@@ -81,7 +84,10 @@ def draw_notes(result: Findings) -> None:
         is_open = len(sentences) <= _FEW_NOTES or not codes.isdisjoint(warnings.OF_A_LATENCY)
         with st.expander(f"Good to know ({len(sentences)})", expanded=is_open, icon=":material/info:"):
             names = [row.slug for row in result.rows]
-            st.caption("\n".join(f"- {look.named(note, names)}" for note in sentences))
+            lines = [f"- {look.named(note, names)}" for note in sentences[:_MOST_NOTES]]
+            if (more := len(sentences) - _MOST_NOTES) > 0:
+                lines.append(f"- {more:,} more stand in the exported file")
+            st.caption("\n".join(lines))
 
 
 def _sentence(row: Row, run: Run) -> str:
@@ -90,7 +96,7 @@ def _sentence(row: Row, run: Run) -> str:
             return "It needs more memory than there is: a smaller batch may fit."
         return f"It needs more memory than the limit of {limit:,} MiB: a smaller batch or a higher limit may help."
     announces = not row.sentence or row.sentence.endswith(":")  # as TensorFlow's «Graph execution error:»
-    return "It ended without a message." if announces else row.sentence
+    return "It ended without a message." if announces else look.shortened(row.sentence, look.MOST_SIGNS)
 
 
 def _details(rows: list[Row], sentence: str) -> list[tuple[list[str], str]]:

@@ -120,7 +120,8 @@ def _share(snapshot: Snapshot) -> float:
 def _standing(snapshot: Snapshot) -> str:
     if snapshot.state == "queued":
         runs = "1 run" if snapshot.position == 1 else f"{snapshot.position} runs"
-        return f"waiting in the queue: {runs} before this one, about {look.duration(snapshot.wait_s)}. {_whose_turn()}"
+        waits = f"about {look.duration(snapshot.wait_s)}, at most {look.duration(snapshot.wait_most_s)}"
+        return f"waiting in the queue: {runs} before this one, {waits}. {_whose_turn()}"
     words = look.shortened(snapshot.message or snapshot.state, _MESSAGE_SIGNS)
     if snapshot.round_number is not None:
         words += f", round {snapshot.round_number}"

@@ -24,6 +24,7 @@ from workloads import places
 
 _memo = Memo(__name__)
 _ROW_HEIGHT = 30
+_MOST_REASONS = 50  # why strategies did not work
 _ENDED = {"cancelled": "Cancelled", "interrupted": "Interrupted", "budget": "The time budget was spent"}
 
 
@@ -196,12 +197,14 @@ def _failures(sweep: SweepFindings) -> None:
         return
     st.markdown(f"**Did not work, or was not run** ({len({line.slug for alike, _ in rows for line in alike})})")
     with st.container(border=True, gap="small", key="failures"):
-        for alike, words in rows:
+        for alike, words in rows[:_MOST_REASONS]:
             names = "".join(look.strategy_html(line.slug, line.mapper, line.mode) for line in alike)
             st.html(
                 f'<div style="display:flex;flex-wrap:wrap;gap:0 1em">{names}'
                 f'<span style="overflow-wrap:anywhere">{html.escape(words)}</span></div>'
             )
+        if len(rows) > _MOST_REASONS:
+            st.caption(f"{len(rows) - _MOST_REASONS:,} more reasons stand in the exported file.")
 
 
 def _scaling(sweep: SweepFindings) -> None:

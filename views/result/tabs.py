@@ -1,7 +1,7 @@
 """The four tabs below a comparison, of which only the open one has a body: why, code, samples, details."""
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 
 import pandas as pd
@@ -28,10 +28,10 @@ _NONE, _ALL = "none", "all"
 _ROW_HEIGHT, _MOST_ROWS = 30, 14  # pixels of a row of the table, and rows: half of one would look like a fault
 
 
-def draw(result: Findings, version: int, prefix: str, *, imported: bool) -> None:
+def draw(result: Findings, version: Hashable, prefix: str, *, imported: bool) -> None:
     """Draw the tabs; nothing is computed anew while ``version`` stays. ``prefix`` begins the widgets' keys;
     ``imported``: the run comes from elsewhere, and its code from anybody."""
-    bodies: dict[str, Callable[[Findings, int, str], None]] = {
+    bodies: dict[str, Callable[[Findings, Hashable, str], None]] = {
         "Why": partial(why.draw, imported=imported),
         "Code": partial(_code, imported=imported),
         "Samples": _samples,
@@ -50,7 +50,7 @@ def draw(result: Findings, version: int, prefix: str, *, imported: bool) -> None
 # --- code ------------------------------------------------------------------------------------------------------------
 
 
-def _code(result: Findings, version: int, prefix: str, *, imported: bool) -> None:
+def _code(result: Findings, version: Hashable, prefix: str, *, imported: bool) -> None:
     slugs = [row.slug for row in result.rows]
     if imported:
         st.warning(
@@ -95,7 +95,7 @@ def _source(run: Run, slug: str, *, imported: bool) -> str:
 # --- samples ---------------------------------------------------------------------------------------------------------
 
 
-def _samples(result: Findings, version: int, prefix: str) -> None:
+def _samples(result: Findings, version: Hashable, prefix: str) -> None:
     run, sampled = result.run, [row for row in result.rows if row.samples]
     if not sampled:
         st.caption("No sample was taken.")
@@ -118,7 +118,7 @@ def _samples(result: Findings, version: int, prefix: str) -> None:
 # --- details ---------------------------------------------------------------------------------------------------------
 
 
-def _details(result: Findings, version: int, prefix: str) -> None:
+def _details(result: Findings, version: Hashable, prefix: str) -> None:
     """Draw all figures, the total of many calls, the machine and the method."""
     run, key = result.run, (result.run.id, version, result.baseline)
     table: pa.Table = _memo.get((*key, "table"), lambda: packed(_table(result)))
@@ -165,7 +165,8 @@ def _totals(result: Findings, frame: pa.Table, prefix: str) -> None:
 def _facts(run: Run) -> list[tuple[str, object]]:
     """Return the machine's facts and the run's own, by name."""
     facts: list[tuple[str, object]] = [*environment.describe(run.environment)]
-    facts += [("run", run.id), ("created", run.created), ("status", run.status), ("ended because", run.stop_reason)]
+    reason = look.shortened(run.stop_reason, look.MOST_SIGNS)
+    facts += [("run", run.id), ("created", run.created), ("status", run.status), ("ended because", reason)]
     facts += [("analysis", f"{run.analysis.method}; {run.analysis.confidence:.0%} intervals")]
     if run.limit is not None:
         facts.append((limit.FLOOR, limit.describe(run.limit)))

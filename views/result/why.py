@@ -1,5 +1,7 @@
 """The tab «Why»: each strategy in a sentence; what runs in a call of it, and which memory that holds; files of it."""
 
+from collections.abc import Hashable
+
 import pandas as pd
 import pyarrow as pa
 import streamlit as st
@@ -34,7 +36,7 @@ _FILES = {
 }
 
 
-def draw(result: Findings, version: int, prefix: str, *, imported: bool) -> None:
+def draw(result: Findings, version: Hashable, prefix: str, *, imported: bool) -> None:
     """Draw the tab; where nothing is explained yet, the button that asks for it. ``prefix`` begins the widgets' keys;
     ``imported``: the run comes from elsewhere."""
     run, explained = result.run, [row for row in result.rows if why.explained(row.measurement.why)]
@@ -103,7 +105,7 @@ def _watch(run_id: str, shown: int, able: int) -> None:
 # --- calls of one strategy, or the memory of several -----------------------------------------------------------------
 
 
-def _calls(result: Findings, version: int, prefix: str) -> None:
+def _calls(result: Findings, version: Hashable, prefix: str) -> None:
     """Draw the memory that a call holds over time, of those that tell most or of one that is picked, whose ops, kernels
     and files are there too."""
     held = {item.strategy: item for item in memory_timeline.known(result.run.measurements)}

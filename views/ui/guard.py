@@ -1,6 +1,7 @@
-"""What pages must not do: show a traceback, and keep waiting what is measured."""
+"""Guards of pages: none shows a traceback, and none keeps waiting what is measured."""
 
 import contextlib
+import ctypes
 import logging
 import os
 import sys
@@ -9,9 +10,13 @@ from collections.abc import Iterator
 
 import streamlit as st
 
+from measure.pool.process import STARTER
+
 # Of two that want a core, the one that is measured gets 29 thirtieths of it: with the lowest priority a click would
 # have no turn where a run takes all cores.
 NICE = 15
+# glibc's, in malloc.h: the number of heaps, of which threads else get one each, and what one has freed stays its own.
+_M_ARENA_MAX = -8
 _serves = False
 _log = logging.getLogger("mapbench.page")
 
@@ -35,15 +40,18 @@ def serve() -> None:
     """This process serves pages, and does nothing that should not wait for them."""
     global _serves
     _serves = True
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
 
 
 def give_way() -> None:
-    """Lower the priority of the thread that serves pages and of the one that draws this one; those that either starts
-    inherit it. The threads that measure are older, and so are not lowered, nor is what they start. It cannot be raised
-    again without privileges. Linux alone has priorities of threads."""
+    """Lower the priority of all threads of this process, which serve and draw pages; those that they start inherit it.
+    The one that starts the worker keeps its own, for the worker's sake. It cannot be raised again without privileges.
+    Linux alone has priorities of threads."""
     if not _serves or not sys.platform.startswith("linux"):
         return
-    with contextlib.suppress(OSError):
-        for thread in (os.getpid(), threading.get_native_id()):  # the main thread has the process' number
-            if os.getpriority(os.PRIO_PROCESS, thread) < NICE:
-                os.setpriority(os.PRIO_PROCESS, thread, NICE)
+    for thread in threading.enumerate():
+        number = thread.native_id or 0  # 0 is this one; one that begins now has none yet
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            if not thread.name.startswith(STARTER) and os.getpriority(os.PRIO_PROCESS, number) < NICE:
+                os.setpriority(os.PRIO_PROCESS, number, NICE)

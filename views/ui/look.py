@@ -61,6 +61,9 @@ _FURTHER = (
 )
 _PALETTE = _COLOURS | {f"further {place}": colours for place, colours in enumerate(_FURTHER)}
 
+# Of a sentence on a page: ours are shorter, but for one that quotes an error.
+MOST_SIGNS = 600
+
 _HERE = Path(__file__).parent
 # A dot, a square and a diamond: drawn here, because an icon of Streamlit's would be fetched from the network.
 ICON, LOGO = ((_HERE / name).read_text("utf-8").strip() for name in ("icon.svg", "logo.svg"))
@@ -132,10 +135,13 @@ def style(mappers: Iterable[str], *sheets: str) -> str:
 
 # Markdown's own signs, and Streamlit's: `$` for formulas, `:` for colours, icons and emoji.
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$<>&=^@/])")
-_DIRECTIVE = re.compile(r":(?=[\w+\-])")
-_WORD_JOINER = "\u2060"  # invisible; between ':' and a word it keeps Streamlit from seeing an icon or an emoji
+# An icon, a colour or an emoji; and what is made a link however it is escaped: an address, or one of mail.
+_DIRECTIVE = re.compile(r":(?=[\w+\-]|//)|www(?=\.)|@(?=\w)", re.IGNORECASE)
+_WORD_JOINER = "\u2060"  # invisible; after such a beginning it keeps it from being one
 _BREAKS = re.compile(r"[^\S\u00a0]+")
 _CODE = '<code style="font-size:.92em">{}</code>'
+# Signs of a text times those of the names in it: more are compared for no file, however many of both it has.
+_MOST_COMPARED = 2_000_000
 
 
 def plain(text: object) -> str:
@@ -145,7 +151,7 @@ def plain(text: object) -> str:
 
 
 def _escaped(text: str) -> str:
-    return _DIRECTIVE.sub(rf":{_WORD_JOINER}", _MARKDOWN.sub(r"\\\1", _BREAKS.sub(" ", text)))
+    return _MARKDOWN.sub(r"\\\1", _DIRECTIVE.sub(rf"\g<0>{_WORD_JOINER}", _BREAKS.sub(" ", text)))
 
 
 def code_html(text: str) -> str:
@@ -154,8 +160,11 @@ def code_html(text: str) -> str:
 
 
 def _parts(text: str, names: Sequence[str]) -> list[str]:
-    """Split ``text`` at the names of strategies: every second part is one."""
-    longest_first = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True) if "`" not in name)
+    """Split ``text`` at the names of strategies: every second part is one. A text with too many is not split."""
+    here = {name for name in names if name in text and "`" not in name}  # a file may have a thousand of both
+    if len(text) * sum(map(len, here)) > _MOST_COMPARED:
+        return [text]
+    longest_first = "|".join(re.escape(name) for name in sorted(here, key=len, reverse=True))
     return re.split(rf"(?<![\w.])({longest_first})(?![\w?=]|\.\w)", text) if longest_first else [text]
 
 
@@ -187,7 +196,7 @@ def error_size(value: float | None) -> str:
 
 
 def duration(value_s: float | None) -> str:
-    """A time to wait or that has passed, coarse: under 1 s, 6 s, 1 min 5 s, 5 min, 2 h 5 min."""
+    """A time to wait or that has passed, coarse: under 1 s, 6 s, 1 min 5 s, 5 min, 2 h, 2 h 5 min."""
     if value_s is None:
         return MISSING
     if value_s < 1:
@@ -195,4 +204,4 @@ def duration(value_s: float | None) -> str:
     minutes, whole_s = divmod(round(value_s), 60)
     if minutes < 60:
         return " ".join([f"{minutes} min"] * bool(minutes) + [f"{whole_s} s"] * bool(whole_s))
-    return f"{minutes // 60} h {minutes % 60} min"
+    return " ".join([f"{minutes // 60} h"] + [f"{minutes % 60} min"] * bool(minutes % 60))

@@ -16,8 +16,23 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 # Of all memos together, the least recently used out first: a page of a run asks for about ten.
 _MOST_VALUES = 300
-_values: OrderedDict[Hashable, Any] = OrderedDict()
+_values: OrderedDict[tuple[str, Hashable], Any] = OrderedDict()
+# What is made of a run holds the run. The ids of those that were opened last and the bytes of their documents, of which
+# there are as many as this, or one run.
+_MOST_BYTES = 8 * 2**20
+_runs: OrderedDict[str, int] = OrderedDict()
 _lock = threading.Lock()
+
+
+def opened(run_id: str, documents_bytes: int) -> None:
+    """Make room for what is made of a run, which has keys that begin with its id."""
+    with _lock:
+        _runs[run_id] = documents_bytes
+        _runs.move_to_end(run_id)
+        while len(_runs) > 1 and sum(_runs.values()) > _MOST_BYTES:
+            gone, _ = _runs.popitem(last=False)
+            for place in [place for place in _values if isinstance(place[1], tuple) and place[1][0] == gone]:
+                del _values[place]
 
 
 @dataclass(frozen=True)

@@ -1,47 +1,68 @@
-"""The permission to execute code that a visitor's browser sends."""
+"""The permission to execute code that a visitor's browser sends.
 
+As in Jupyter: a random token stands in the address that is printed as the server starts, and a browser that has opened
+it has a cookie. Pages open without; other accounts of the machine, and websites, have neither.
+"""
+
+import functools
+import hashlib
+import hmac
 import ipaddress
 import os
-import re
+import secrets
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 import streamlit as st
 
-from measure import client
+from measure import client, hosting
 from measure.run.request import RequestError
 from measure.store.store import Snapshot
 from workloads import places
 from workloads.functions import Given
 
-# Set by a proxy in front of the server: then somebody else's machine may be the one that asks.
-_OF_PROXIES = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via")
-# An IPv6 address in brackets, or a name or an IPv4 address; then perhaps a port.
-_HOST = re.compile(r"(?:\[([0-9a-fA-F:]+)\]|([A-Za-z0-9.-]+))(?::\d*)?")
+LOCKED = "open the address with the token that the terminal printed when this server was started"
+
+
+@functools.cache
+def token() -> str:
+    """The token of this server, for as long as it lives. Raises `SettingError`."""
+    return hosting.token() or secrets.token_urlsafe(24)
+
+
+def policy() -> Literal["nobody", "everybody", "token"]:
+    """Return whose code may be executed here: on a hosted server or a viewer nobody's; else as ``MAPBENCH_OWN_CODE``
+    says; where it says nothing, that of whoever has the token if the server listens to this machine alone."""
+    if places.hosted() or places.viewer():
+        return "nobody"
+    if chosen := os.environ.get("MAPBENCH_OWN_CODE", ""):
+        return "nobody" if chosen.lower() in ("0", "false", "no") else "everybody"
+    return "token" if is_this_machine(st.get_option("server.address")) else "nobody"
 
 
 def may_execute() -> bool:
-    """True if this visitor's code may be executed here: never on a hosted server or a viewer; as ``MAPBENCH_OWN_CODE``
-    says, where it is set; else where the server listens to this machine alone, without a proxy, and was asked for by
-    one of this machine's own names.
+    """True if this visitor's code may be executed here."""
+    name, value = cookie()
+    allowed = policy()
+    return allowed == "everybody" or (allowed == "token" and _equal(st.context.cookies.get(name, ""), value))
 
-    A website in another tab can have its name resolve to this machine (DNS rebinding): then its pages may talk to the
-    server, and ``Host`` holds the website's name.
+
+def is_token(text: str) -> bool:
+    return _equal(text, token())
+
+
+def cookie() -> tuple[str, str]:
+    """Name and value of the cookie of a browser that has opened the address with the token. Browsers send it to servers
+    on other ports of this machine too, and whoever has it may execute code: so it is gone when the browser is closed.
     """
-    if places.hosted() or places.viewer():
-        return False
-    if chosen := os.environ.get("MAPBENCH_OWN_CODE", ""):
-        return chosen.lower() not in ("0", "false", "no")
-    headers = st.context.headers
-    host = _HOST.fullmatch(headers.get("Host", ""))
-    return (
-        _is_this_machine(st.get_option("server.address"))
-        and host is not None
-        and _is_this_machine(host[1] or host[2])
-        and not any(name in headers for name in _OF_PROXIES)
-    )
+    return f"mapbench_token_{st.get_option('server.port')}", hashlib.sha256(token().encode()).hexdigest()
 
 
-def _is_this_machine(name: str | None) -> bool:
+def _equal(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode(), other.encode())
+
+
+def is_this_machine(name: str | None) -> bool:
     """True for the name or an address of the loopback interface; a server without an address listens to all."""
     try:
         return name is not None and (name.lower() == "localhost" or ipaddress.ip_address(name).is_loopback)
@@ -57,7 +78,6 @@ def give(
     be measured, or this visitor may not have code executed: the editor may have been drawn for somebody else."""
     if not may_execute():
         raise RequestError(
-            "code of yours can be run only on a server that others cannot reach, opened as http://localhost or "
-            "http://127.0.0.1"
+            f"your code is locked: {LOCKED}" if policy() == "token" else "no code of yours is run on this server"
         )
     return client.shared().give(given, size, seed, waiting)

@@ -1,4 +1,4 @@
-"""Who looks at a page: whose runs are, what they are counted by, and which time it is there.
+"""The visitor of a page: whose runs are, what they are counted by, and which time it is there.
 
 At home nobody is told from anybody; a hosted server knows its visitors again by a cookie, which holds a random token
 and nothing else.
@@ -31,6 +31,8 @@ _LOOPBACK: Address = ipaddress.IPv4Address("127.0.0.1")
 _MOST_HOPS = 16
 # Addresses are known by this server alone, for as long as it lives.
 _KEY = secrets.token_bytes(32)
+# The session of all visitors that have neither a cookie nor an address.
+_NO_COOKIE = "no cookie"
 # Whoever has one IPv6 address has a network of them.
 _IPV6_BITS = 64
 
@@ -39,17 +41,16 @@ def visitor() -> Visitor:
     """Return who looks at this page."""
     if not places.hosted():
         return NOBODY
-    # That of this machine stands for one that is not told.
-    forwarded = ",".join(st.context.headers.get_all("X-Forwarded-For")).split(",")[-_MOST_HOPS:]
-    address = source(st.context.ip_address, forwarded, hosting.proxies())
-    address = hmac.new(_KEY, address.encode(), "sha256").hexdigest()
+    address = address_of(st.context.ip_address, st.context.headers.get_all("X-Forwarded-For"))
+    if address:
+        address = hmac.new(_KEY, address.encode(), "sha256").hexdigest()
     token = st.context.cookies.get(COOKIE, "")
     if is_token(token):
         owner = hashlib.sha256(token.encode()).hexdigest()
         return Visitor(owner, owner, address)
-    # A browser without cookies has its runs until it reloads, and is not told from others of its address.
+    # A browser without cookies keeps its runs until it reloads, and counts as one with others like it at its address.
     own = st.session_state.setdefault("visitor", secrets.token_hex(32))
-    return Visitor(own, address, address)
+    return Visitor(own, address or _NO_COOKIE, address)
 
 
 def may(owner: str) -> bool:
@@ -61,6 +62,11 @@ def may(owner: str) -> bool:
 def is_token(text: str) -> bool:
     """True if a cookie has the form of a token."""
     return bool(re.fullmatch("[0-9a-f]{32}", text))
+
+
+def is_secure(connection: HTTPConnection) -> bool:
+    """True if the browser speaks TLS, with this server or with a proxy before it: its cookies are to stay there."""
+    return "https" in (connection.url.scheme, connection.headers.get("x-forwarded-proto", ""))
 
 
 class Cookie:
@@ -77,8 +83,7 @@ class Cookie:
         if connection is None or is_token(connection.cookies.get(COOKIE, "")):
             await self._app(scope, receive, send)
             return
-        schemes = (connection.url.scheme, connection.headers.get("x-forwarded-proto", ""))
-        marks = f"Max-Age={_COOKIE_S}; Path=/; HttpOnly; SameSite=Lax" + "; Secure" * ("https" in schemes)
+        marks = f"Max-Age={_COOKIE_S}; Path=/; HttpOnly; SameSite=Lax" + "; Secure" * is_secure(connection)
 
         async def with_cookie(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -90,9 +95,16 @@ class Cookie:
         await self._app(scope, receive, with_cookie)
 
 
+def address_of(peer: str | None, forwarded: Sequence[str]) -> str:
+    """Return the address of who asks, as `source` does. ``forwarded``: headers of that name."""
+    hops = [hop for hop in ",".join(forwarded).split(",") if hop.strip()]
+    return source(peer, hops[-_MOST_HOPS:], hosting.proxies())
+
+
 def source(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Network]) -> str:
-    """Return the address, or for IPv6 the network, of who asks. ``peer``: the other end of the connection as the web
-    server tells it; ``forwarded``: what proxies say of theirs, in their order; ``trusted``: who is believed."""
+    """Return the address, or for IPv6 the network, of who asks; empty where that may be the address of a proxy, which
+    all visitors have in common. ``peer``: the other end of the connection as the web server tells it;
+    ``forwarded``: what proxies say of theirs, in their order; ``trusted``: who is believed."""
     hops = [_parsed(hop) for hop in forwarded]
     at = _parsed(peer or "") or _LOOPBACK
     # The web server believes whoever connects from this machine, and tells what that forwards. Here only those are
@@ -100,10 +112,16 @@ def source(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Network
     if at == next((hop for hop in reversed(hops) if hop != _LOOPBACK), None):
         at = _LOOPBACK
     for hop in reversed(hops):
-        if hop is None or not any(at in network for network in trusted):
+        if hop is None or not _is_in(at, trusted):
             break
         at = hop
+    if at.is_loopback or _is_in(at, trusted) or (hops and not trusted):
+        return ""
     return str(at if at.version == 4 else ipaddress.ip_network((at, _IPV6_BITS), strict=False))
+
+
+def _is_in(address: Address, networks: Sequence[Network]) -> bool:
+    return any(address in network for network in networks)
 
 
 def _parsed(text: str) -> Address | None:
@@ -116,25 +134,27 @@ def _parsed(text: str) -> Address | None:
     return (address.ipv4_mapped or address) if address.version == 6 else address
 
 
-def allowed(limits: Limits) -> str:
-    """What visitors of a hosted server may have of it, as Markdown."""
-
-    def runs(count: int | None) -> str:
-        return "1 run" if count == 1 else f"{count} runs"
+def allowed(limits: Limits) -> tuple[str, str]:
+    """The limits of a hosted server, as Markdown: the line that most visitors need, and all of them."""
 
     def mib(value: int | None) -> str:
         return f"{value / 1024:g} GiB" if value and value % 256 == 0 else f"{value or 0:,} MiB"
 
-    time = look.duration
-    return (
-        f"**What this demo allows**: {time(limits.run_s)} for a comparison, {time(limits.budget_s)} of it for "
-        f"latencies, {time(limits.sweep_s)} for a sweep or claims; {runs(limits.session_runs)} at a time, "
-        f"{runs(limits.address_runs)} of one address, {runs(limits.queue_length)} in the queue, and "
-        f"{time(limits.address_day_s)} of measuring a day; up to {limits.most_strategies} strategies, "
-        f"{limits.most_cells} cells of a sweep, {limits.most_threads} threads, {mib(limits.memory_mib)} of memory, and "
-        f"files of {mib(limits.upload_mib)}. What was measured in the last {time(limits.recent_s)} answers an equal "
-        f"request. The oldest runs go when those that are kept fill {mib(limits.store_mib)}."
-    )
+    runs = "1 run" if limits.session_runs == 1 else f"{limits.session_runs} runs"
+    run, day = look.duration(limits.run_s), look.duration(limits.address_day_s)
+    everything = {
+        "A comparison": f"{run} from start to end, {look.duration(limits.budget_s)} of it as its time budget",
+        "A sweep, or claims": f"{look.duration(limits.sweep_s)}, {limits.most_cells} cells (strategies × points)",
+        "Any run": f"{limits.most_strategies} strategies, {limits.most_threads} threads, "
+        f"{mib(limits.memory_mib)} of memory",
+        "Going or waiting": f"{runs} of yours, {limits.address_runs} of your address, {limits.queue_length} of all",
+        "In a day": f"{day} of measuring for an address, until midnight UTC",
+        "An equal request": f"answered by a run of the last {look.duration(limits.recent_s)}, if there is one",
+        "What is kept": f"{mib(limits.store_mib)} of runs, then the oldest go; a file to import has "
+        f"{mib(limits.upload_mib)} at most",
+    }
+    line = f"This demo: {runs} at a time, {run} each, {day} a day"
+    return line, "\n".join(f"- **{name}**: {words}" for name, words in everything.items())
 
 
 # --- times of day ----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import pytest
 
+from measure.engine.bench import Settings
 from measure.engine.record import View
 from measure.engine.sweep import Sweep, is_open
 from measure.run.encoding import encode
@@ -128,4 +129,6 @@ def test_a_point_that_cannot_fit_is_marked_and_not_run(monkeypatch: pytest.Monke
     monkeypatch.setattr("measure.machine.environment.available_memory", lambda *_: 2**30)
     run = swept(asked(STAYS, axes=batch(1, 4, 100_000_000)), Subjects())
     assert [point.status for point in run.points] == ["complete", "complete", "skipped"]
+    without_room = swept(asked(STAYS, axes=batch(1, 4)), Subjects(), settings=Settings(most_bytes=0))
+    assert {point.status for point in without_room.points} == {"skipped"}
     assert run.points[2].reason.startswith("This cannot fit") and not run.points[2].measurements

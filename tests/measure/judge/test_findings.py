@@ -2,11 +2,14 @@
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
+from unittest import mock
 
 import pytest
 from msgspec.structs import replace
 
-from measure.judge import answer, warnings
+from measure.judge import answer, levels, warnings
+from measure.judge import findings as judged
 from measure.judge.analysis import analyse, close
 from measure.judge.findings import TELLING, Findings, findings, front
 from measure.judge.verdict import verdict
@@ -18,6 +21,20 @@ from tests.simulation import Model, simulate
 from tests.synthetic import timed_run
 
 STEADY, NOISY = [1.001, 1.0, 1.0, 1.0005, 1.0], [0.55, 0.8, 1.0, 1.4, 2.0]
+
+
+def test_of_very_many_leaders_no_pair_is_compared_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = timed_run(**{f"s{number}__graph": 1e-3 * 1.001**number for number in range(4)})
+    run = replace(
+        run, ranking=[[item.strategy for item in run.measurements]], analysis=replace(run.analysis, version=1)
+    )
+    ends = [findings(run).ratio(a.strategy, b.strategy) for a, b in itertools.permutations(run.measurements, 2)]
+    assert findings(run).apart == pytest.approx(max(end.high for end in ends if end) - 1, rel=1e-12)
+    counting = mock.Mock(side_effect=levels.ratio)
+    monkeypatch.setattr(judged, "ratio", counting)
+    items = [replace(run.measurements[0], strategy=f"s{number}.graph") for number in range(300)]
+    findings(replace(run, measurements=items, ranking=[[item.strategy for item in items]]))
+    assert counting.call_count <= len(items)
 
 
 def timed(factors: list[float] = STEADY, /, **seconds: float) -> Run:
@@ -80,8 +97,15 @@ def test_the_largest_error_is_relative_to_the_scale_of_the_result() -> None:
     run = synthetic.run()
     item = run.measurement("batched.xla")
     allowed = {"relative": 1e-6, "absolute": 2e-6}
-    leaf = replace(item.correctness.leaves[0], max_abs=4e-7, max_rel=3e38, max_ulp=9.9e38, tolerance=allowed)
-    run = replace(run, measurements=[replace(item, correctness=replace(item.correctness, leaves=[leaf]))])
+    leaf = replace(item.correctness.leaves[0], max_abs=4e-7, max_rel=3e38, max_ulp=9.9e38)
+
+    def with_tolerance(allowed: dict[str, Any]) -> Run:
+        checked = replace(item.correctness, leaves=[replace(leaf, tolerance=allowed)])
+        return replace(run, measurements=[replace(item, correctness=checked)])
+
+    for of_elsewhere in ({"relative": "x", "absolute": 2e-6}, {"relative": 1e-6, "absolute": {"a": 1}}):
+        assert findings(with_tolerance(of_elsewhere)).row("batched.xla").max_of_scale == leaf.max_rel
+    run = with_tolerance(allowed)
     assert findings(run).row("batched.xla").max_of_scale == pytest.approx(2e-7)
     assert "2.00e-07" in table.render(run) and "ULP" not in table.render(run)
 

@@ -3,6 +3,7 @@ simulated runs."""
 
 import math
 from collections import Counter
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -111,6 +112,13 @@ def test_the_more_strategies_are_compared_the_more_a_difference_has_to_show() ->
 def test_all_up_to_the_slowest_that_may_be_as_fast_tie_so_that_ranks_are_in_the_order_of_latencies() -> None:
     levels = {"a": level(1e-3, 1e-3), "b": level(1.1e-3, 1e-3), "noisy": level(1.2e-3, 0.12), "far": level(5e-3)}
     assert Order(levels, Analysis()).groups() == [["a", "b", "noisy"], ["far"]]
+
+
+def test_ranks_of_very_many_take_no_comparison_of_each_pair_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    counting = mock.Mock(side_effect=levels.student_quantile)
+    monkeypatch.setattr(levels, "student_quantile", counting)
+    many = {f"s{number}": level(1e-3 * 1.1**number) for number in range(300)}
+    assert Order(many, Analysis()).groups() == [[name] for name in many] and counting.call_count == 1
 
 
 def test_the_resolution_is_the_least_difference_that_is_told_between_the_two_fastest() -> None:

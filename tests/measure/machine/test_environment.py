@@ -211,13 +211,25 @@ def test_what_others_use_of_our_processors_is_watched_for_as_long_as_is_wanted(
     assert moment.cores_of_others() == 0.0, "a tick of the system would count for cores"
 
 
-def test_in_a_container_with_a_limit_only_what_is_in_it_counts_and_how_often_the_limit_held_it(
-    busy: SimpleNamespace, tmp_path: Path
+def test_in_a_container_only_what_is_in_it_counts_and_how_often_a_limit_held_it(
+    busy: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In 2 s our three cores have used 6 s, and a program beside us in the container 0.5 s."""
-    write(tmp_path, {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "200000 100000\n"})
-    write(tmp_path, {"sys/fs/cgroup/cpu.stat": "usage_usec 100000000\nnr_periods 1000\nnr_throttled 400\n"})
-    watch = load.Watch(tmp_path)
-    busy.now_s += 2.0
-    write(tmp_path, {"sys/fs/cgroup/cpu.stat": "usage_usec 106500000\nnr_periods 1020\nnr_throttled 405\n"})
-    assert watch.cores_of_others() == pytest.approx(0.25) and watch.held() == 0.25
+    """In 2 s our three cores have used 6 s, a program in the container 0.5 s, and neighbours on our processors 1 s."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+    for number, (group, name, most, cores, held) in enumerate(
+        (
+            ("/", "cgroup.type", "200000", 0.25, 0.25),
+            ("/", "cgroup.type", "max", 0.25, 0.0),
+            ("/", "of no container", "200000", 0.25, 0.25),
+            ("/", "of no container", "max", 0.75, 0.0),
+            ("/a.service", "of no container", "max", 0.75, 0.0),
+        )
+    ):
+        files = {f"sys/fs/cgroup/{name}": "domain\n", "sys/fs/cgroup/cpu.max": f"{most} 100000\n"}
+        root = write(tmp_path / str(number), {"proc/self/cgroup": f"0::{group}\n", **files})
+        stat = "usage_usec {}\nnr_periods {}\nnr_throttled {}\n"
+        write(root, {"sys/fs/cgroup/cpu.stat": stat.format(100_000_000, 1_000, 400)})
+        watch = load.Watch(root)
+        busy.now_s += 2.0
+        write(root, {"sys/fs/cgroup/cpu.stat": stat.format(106_500_000, 1_020, 400 + int(20 * held))})
+        assert watch.cores_of_others() == pytest.approx(cores) and watch.held() == held

@@ -12,6 +12,7 @@ import strategies
 import workloads
 from measure.run import fit
 from measure.run.request import Request, RequestError, again, parse
+from measure.run.sweep_request import parse_sweep
 
 GIB = 2**30
 OUTER = {"workload": "outer_product"}
@@ -63,6 +64,7 @@ def test_whatever_comes_in_is_a_request_or_one_sentence_that_names_it_and_what_i
         ({}, ["no workload is named", "image_sqrt", "outer_product"]),
         (OUTER | {"size": {"side": 129}}, ["side=129 is not valid", "from 1 to 128"]),
         (OUTER | {"workload_options": {"model": "mlp"}}, ["outer_product has no option 'model'", "it has none"]),
+        (OUTER | {"strategies": ["loop.eager"] * 1_001}, ["1,001 strategies", "at most 1,000"]),
         (OUTER | {"budget_s": math.nan}, ["budget nan is not valid", "from 1 to"]),
     ):
         with pytest.raises(RequestError) as caught:
@@ -74,6 +76,16 @@ def test_whatever_comes_in_is_a_request_or_one_sentence_that_names_it_and_what_i
         for raw in ({field: value}, {field: {"batch": value}}):
             with contextlib.suppress(RequestError):
                 assert isinstance(parse({**OUTER, **raw}), Request), raw
+
+
+def test_without_any_room_nothing_fits():
+    """0 bytes are no missing limit."""
+    asked, sweep = parse(OUTER), parse_sweep({**OUTER, "axes": [{"name": "batch", "range": "1:10"}]})
+    assert fit.check(asked, 8 * GIB) is None and fit.forecast_sweep(sweep, 8 * GIB).points
+    for room in ((8 * GIB, 0), (0, None), (0, 8 * GIB)):
+        assert "0 B can be used; no batch fits" in str(fit.check(asked, *room))
+    assert "limit is 0 MiB" in str(fit.check(replace(asked, memory_limit_mib=0), 8 * GIB))
+    assert fit.forecast_sweep(sweep, 0).points == []
 
 
 def test_what_cannot_fit_is_refused_with_the_largest_batch_that_does():

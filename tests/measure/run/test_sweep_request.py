@@ -46,6 +46,10 @@ def test_too_many_cells_a_fixed_size_that_is_swept_and_an_option_given_twice_or_
     ):
         with pytest.raises(RequestError, match=says):
             asked(slug, axes=axes, **more)
+    chunks = [f"chunked.graph?chunk={chunk}" for chunk in range(1, 108)]
+    with pytest.raises(RequestError, match="6,420 strategies × points are too many: such a sweep has at most 6,400"):
+        asked(*chunks, axes=batch(*range(1, 61)))
+    assert len(asked(*chunks[1:], axes=batch(*range(1, 61))).points()) == 60
 
 
 def test_a_swept_option_changes_the_strategies_that_have_it_and_the_others_are_measured_once():

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import filelock
 import pytest
@@ -20,11 +21,12 @@ from measure.run import place, why
 from measure.run.encoding import encode
 from measure.run.place import StoreError
 from measure.run.run import Run
-from measure.store import database, imports, store
+from measure.store import database, entries, imports, store
 from measure.store.queue import WorkerState
 from tests import synthetic
 from tests.engine import ROOT
 from tests.keeping import put
+from workloads import elems_file
 
 ID, OTHER = "0123456789abcdef01234567", "f" * 24
 MIB, MOST = 2**20, 24 * 2**20
@@ -110,6 +112,27 @@ def test_a_run_whose_process_is_gone_is_interrupted_with_what_it_had(kept: store
     assert other.load(ID) == store.Store(home).load(ID), "and this is what is stored"
 
 
+def test_as_many_runs_stay_decoded_as_their_documents_take_so_many_bytes(
+    kept: store.Store, monkeypatch: pytest.MonkeyPatch
+):
+    made, decoded = store._made, list[int]()
+    monkeypatch.setattr(store, "_made", lambda documents: decoded.append(1) or made(documents))
+
+    def count(signs: str) -> int:
+        decoded.clear()
+        for sign in signs:
+            assert kept.load(sign * 24) == a_run(sign * 24)
+        return len(decoded)
+
+    for sign in "abcde":
+        put(kept, a_run(sign * 24))
+    assert count("abcd") == 4 and count("abcd") == 0
+    monkeypatch.setattr(store, "_DECODED_BYTES", sum(one.bytes for one in kept._decoded.values()))
+    assert count("e") == 1 and count("cdeb") == 0 and count("a") == 1 and count("b") == 0
+    monkeypatch.setattr(store, "_DECODED_BYTES", 1)
+    assert count("cc") == 1 and count("d") == 1, "one stays in any case"
+
+
 def test_a_damaged_run_is_said_to_be_and_hinders_no_other(kept: store.Store, other: store.Store, home: Path):
     put(kept, running(4), live=True)
     put(kept, running(4, OTHER), live=True)
@@ -152,6 +175,9 @@ def test_runs_are_listed_the_newest_first_searched_and_filtered(listed: store.St
         query = store.Query(**asked)
         assert [int(entry.id, 16) for entry in listed.entries(query)] == numbers, asked
         assert listed.count(query) == len(numbers)
+    many = store.Query(" ".join(f"word{number}" for number in range(5_000)))
+    assert str(entries.select(many)).count(" LIKE ") == entries.MOST_WORDS and listed.count(many) == 0
+    assert listed.count(store.Query("2025 " * 5_000)) == 6 and listed.count(store.Query("x" * 10**6)) == 0
 
 
 def test_what_can_be_imported_fits_its_columns_and_weighs_no_list_down(kept: store.Store):
@@ -200,6 +226,16 @@ def test_what_an_earlier_version_had_begun_is_interrupted_and_its_drain_goes_on(
     assert kept.delete(["2" * 24]) == ["2" * 24]
 
 
+def test_a_database_of_the_version_before_is_brought_up_to_date(kept: store.Store, home: Path):
+    put(kept, a_run())
+    kept.close()
+    with sqlite(home) as connection:
+        connection.executescript("ALTER TABLE runs DROP COLUMN kind; UPDATE mapbench_store SET version = 4")
+    assert kept.load(ID) == a_run()
+    put(kept, a_run(OTHER))
+    assert {entry.id: entry.kind for entry in kept.entries()} == {ID: "", OTHER: "compare"}
+
+
 @pytest.mark.parametrize(("version", "age"), [(99, "newer"), (1, "much older")])
 def test_a_database_of_another_version_is_left_as_it_is(kept: store.Store, home: Path, version: int, age: str):
     kept.ids()
@@ -239,6 +275,59 @@ def test_the_place_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert (tmp_path / "elsewhere" / "runs.db").exists() and (tmp_path / "shared.db").exists()
     monkeypatch.setenv("MAPBENCH_HOME", "")
     assert place.home() == Path.home() / ".mapbench"
+
+
+def test_the_home_and_all_in_it_is_this_accounts_alone_once_it_was_of_an_earlier_version(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv("MAPBENCH_HOME", str(home := tmp_path / "home"))
+
+    def others_may() -> set[Path]:
+        return {one for one in (home, *home.glob("*"), *home.glob("*/*.lock")) if one.stat().st_mode & 0o077}
+
+    put(kept := store.Store(), running(1), live=True)
+    assert len([*home.glob("*/*.lock")]) == 1 and len([*home.glob("runs.db*")]) == 4
+    assert others_may() == {home / "holders"}
+    kept.close()
+    for one in (home, home / "runs.db"):
+        one.chmod(0o755)
+    assert store.Store().ids() == [ID] and others_may() == {home / "holders"}
+    home.chmod(0o755)
+    assert store.Store().ids() == [ID] and home in others_may(), "somebody wants it so"
+    monkeypatch.setenv("MAPBENCH_STORE", f"sqlite:///{tmp_path}/shared/runs.db")
+    store.Store().ids()
+    (usual := tmp_path / "usual").touch()
+    assert (tmp_path / "shared/runs.db").stat().st_mode == usual.stat().st_mode, "it is in nobody's home"
+
+
+def test_the_arrays_of_a_run_go_with_the_last_run_that_has_them(
+    monkeypatch: pytest.MonkeyPatch, kept: store.Store, tmp_path: Path
+):
+    monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path))
+    copies, own = tmp_path / "elems", synthetic.of_function(a_run())
+    for sign, content in ("a1", "b1", "c2", "d3"):
+        (tmp_path / "rows.npy").write_text(content)
+        given = replace(own.request.own.given, code=elems_file.store(str(tmp_path / "rows.npy")))
+        run = replace(own, id=sign * 24, request=replace(own.request, own=replace(own.request.own, given=given)))
+        kept.add(run) if sign == "d" else put(kept, run)
+    assert [copy.stat().st_mode & 0o777 for copy in copies.iterdir()] == [0o600] * 3
+    for sign, left in (("a", 3), ("b", 2), ("c", 1), ("d", 1)):
+        kept.delete([sign * 24])
+        assert len([*copies.iterdir()]) == left, "a file from elsewhere names what it likes"
+
+
+def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path):
+    (usual := tmp_path / "usual").touch()
+    place.write(file := tmp_path / "run.json", [b"1", b"2"])
+    assert file.read_bytes() == b"12" and file.stat().st_mode == usual.stat().st_mode
+    file.chmod(0o640)
+    place.write(file, [b"3"])
+    with pytest.raises(ZeroDivisionError):
+        place.write(file, (bytes([4 // left]) for left in (1, 0)))
+    assert file.read_bytes() == b"3" and file.stat().st_mode & 0o777 == 0o640 and {*tmp_path.iterdir()} == {file, usual}
+    (link := tmp_path / "link").symlink_to(file)
+    place.write(link, [b"4"])
+    assert link.is_symlink() and file.read_bytes() == b"4", "as a terminal or a pipe"
 
 
 def test_a_place_that_cannot_be_used_is_said_and_left(
@@ -282,21 +371,25 @@ def test_who_reads_waits_for_nobody_who_writes(
         store.Store(home).ids()
 
 
-def test_no_address_shows_its_password(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
+def test_no_address_shows_its_password(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+):
     def said(written: str) -> str:
         monkeypatch.setenv("MAPBENCH_STORE", written)
         with caplog.at_level(logging.DEBUG), pytest.raises(StoreError) as caught:
             store.Store().ids()
         return f"{caught.value}{caught.value.__cause__}{caplog.text}"
 
-    def refuse(address: sa.URL) -> sa.Engine:  # a driver says more than it should
-        raise sa.exc.OperationalError("", {}, Exception(f"could not connect to {address!r} or {PASSWORD}"))
-
-    for written in ("postgresql:/user:{}@host/name", "postgresql://user:{}@host:port/name", "{}@host"):
-        assert PASSWORD not in said(written.format(PASSWORD))
-    monkeypatch.setattr(database, "connect", refuse)
-    printed = said(f"postgresql://user:{PASSWORD}@host/name")
-    assert PASSWORD not in printed and "postgresql cannot be used (OperationalError)" in printed
+    for written in (
+        "postgresql:/user:{}@host/name", "postgres//user:{}@host/name", "postgresql://user:{}@host:port/name",
+        "postgress://user:{}@host/name", "postgresql+driver://user:{}@host/name", "postgresql://user:{}@[::1/name",
+        "{}@host", "sqlite://user:{}@host/name", f"sqlite:///{tmp_path}/runs.db?timeout={{}}",
+    ):  # fmt: skip
+        assert PASSWORD not in said(written.format(PASSWORD)), written
+    for fault in (sa.exc.OperationalError("", {}, Exception(PASSWORD)), ValueError(PASSWORD), RuntimeError(PASSWORD)):
+        monkeypatch.setattr(database, "connect", mock.Mock(side_effect=fault))
+        printed = said(f"postgresql://user:{PASSWORD}@host/name")
+        assert PASSWORD not in printed and f"postgresql cannot be used ({type(fault).__name__})" in printed
 
 
 # --- the room that runs take -----------------------------------------------------------------------------------------
@@ -326,6 +419,22 @@ def test_runs_and_imports_stay_under_their_bytes_and_the_oldest_go_first(bounded
         assert on_disk(home) <= MOST
     left = numbers(bounded)
     assert left == list(range(left[0], 24)) and 10 < len(left) < 20, "no more go than have to"
+
+
+def test_what_alone_is_more_than_the_room_is_refused_and_what_explanations_leave_is_left_out(
+    bounded: store.Store, home: Path
+):
+    for number in range(4):
+        put(bounded, heavy(number))
+    with pytest.raises(ValueError, match=r"it takes 1[0-9]\."):
+        bounded.add(replace(heavy(9), verdict="", stop_reason=os.urandom(12 * MIB).hex()))
+    assert numbers(bounded) == [0, 1, 2, 3], "nothing goes for what does not come"
+    put(bounded, synthetic.run(ID))
+    slugs, noted = list(synthetic.TIMED)[:6], why.Explained(note="so")
+    for slug in slugs:
+        assert bounded.explain(ID, slug, noted, {why.TRACE: os.urandom(3 * MIB)}) and on_disk(home) <= MOST
+    assert bounded.artifacts(ID, slugs[0]) and not bounded.artifacts(ID, slugs[-1])
+    assert [bounded.load(ID).measurement(slug).why for slug in slugs] == [noted] * 6
 
 
 def test_without_a_bound_nothing_goes_and_the_room_of_what_is_deleted_is_given_back(kept: store.Store, home: Path):

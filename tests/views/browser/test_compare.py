@@ -4,22 +4,8 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.browser import AppServer, Watch, wait_idle
-from tests.simulated_server import HOSTED
-from tests.steps import (
-    HELD,
-    SHORT,
-    click,
-    ended,
-    finish,
-    having,
-    headline,
-    open_page,
-    press,
-    shown,
-    start,
-    tab_to,
-)
+from tests.browser import AppServer, wait_idle
+from tests.steps import HELD, SHORT, click, ended, finish, headline, open_page, press, shown, start, tab_to
 
 KEPT = "What was measured is kept."
 
@@ -95,24 +81,3 @@ def test_the_keyboard_alone_suffices(page: Page, app_server: AppServer):
     expect(page).not_to_have_url(first)
     press(page, "cancel")
     finish(page)
-
-
-def test_a_visitor_of_a_hosted_server_is_known_after_a_reload_and_others_end_nothing(
-    page: Page, app_server: AppServer, watch: Watch
-):
-    assert page.context.browser is not None
-    touched = page.context.browser.new_context(has_touch=True, is_mobile=True)
-    with having(app_server, HOSTED), touched as context:
-        open_page(page, app_server, HELD)
-        run_id = start(page)
-        page.reload()
-        expect(shown(page, "cancel")).to_be_visible()
-        stranger = context.new_page()
-        watch.follow(stranger)
-        open_page(stranger, app_server, f"?run={run_id}")
-        expect(shown(stranger, "progress")).to_contain_text("started by another visitor")
-        expect(stranger.locator(".st-key-cancel")).to_have_count(0)
-        expect(stranger.locator(".st-key-run kbd")).to_be_hidden()  # a phone has no such keys
-        expect(page.locator(".st-key-run kbd")).to_be_visible()
-        press(page, "cancel")
-        finish(page)

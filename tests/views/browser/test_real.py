@@ -1,13 +1,14 @@
 """The page on a server that measures for real: a workload, and a function of one's own."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
 from measure.run.run import Run
-from tests.browser import AppServer, wait_idle
+from tests.browser import TOKEN, AppServer, wait_idle
 from tests.deadlines import RUN_S
 from tests.steps import click, ended, finish, headline, open_page, press, shown, start
 
@@ -54,10 +55,14 @@ def test_a_workload_is_measured_in_one_process_beside_the_server(page: Page, ser
     expect(headline(page)).to_have_text(run.verdict)
     [host] = [child for child in server.children() if "measure.pool.host" in " ".join(child.cmdline())]
     assert libraries(host.pid) and not libraries(server.process.pid)
+    pids = (server.process.pid, psutil.Process(host.pid).ppid())
+    pages, worker = (int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in pids)
+    assert worker == max(250, pages), "where memory runs out pages are the last to end"
 
 
 def test_a_function_of_ones_own_is_checked_and_measured(page: Page, server: AppServer):
-    open_page(page, server, "?budget=60&strategies=loop.eager")
+    open_page(page, server, f"?token={TOKEN}&budget=60&strategies=loop.eager")
+    assert TOKEN not in page.url
     click(page, "button", "Write your own function")
     editor = page.frame_locator("iframe[title*=streamlit_ace]")
     expect(editor.get_by_text("standardize")).to_be_visible()

@@ -66,10 +66,13 @@ def test_a_value_that_no_field_can_show_is_said_with_what_is_used_instead():
     form, notices = address.read("sweep", params, {})
     seed, scale = (next(notice for notice in notices if word in notice) for word in ("seed=x", "scale=cubic"))
     assert len(notices) == 4 and seed.endswith("0 is used instead.") and scale.endswith("log is used instead.")
+    many = {"strategies": [f"x{number}" for number in range(5_000)], **{f"p{number}": ["1"] for number in range(5_000)}}
+    form_of_many, notices = address.read("compare", many, {})
+    assert form_of_many["strategies"] == ["default"] and "at most 1,000" in notices[0] and max(map(len, notices)) < 300
     assert form["size_batch"] == -4, "this one can be shown, and is not valid"
 
 
 def test_parameters_that_a_page_does_not_have_are_named():
     params = {"workload": ["square"], "size_height": ["3"], "bacth": ["7"], "run": ["1"], "tab": ["Code"]}
     form, (notice,) = address.read("compare", params, {})
-    assert "size_height, bacth" in notice and "tab" not in notice and form["size_batch"] == 1000
+    assert "size_height and bacth" in notice and "tab" not in notice and form["size_batch"] == 1000

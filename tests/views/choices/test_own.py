@@ -15,6 +15,7 @@ from measure.store.store import Snapshot
 from tests import synthetic
 from tests.pages import RUN_ID, FakeClient, buttons, calm, open_page, press, words
 from views.choices import own
+from views.ui import permission
 from workloads import functions
 from workloads.functions import Facts, Given, OwnFunction
 
@@ -62,14 +63,14 @@ def test_where_code_may_not_be_run_the_window_says_how_to_do_it_at_home(
         return press(open_page(), "own_window")
 
     assert "own_check" in buttons(opened())
-    # On a hosted server, and for a website whose name resolves to this machine.
     with monkeypatch.context() as patch:
         patch.setenv("MAPBENCH_HOSTED", "1")
         app = opened()
     assert "On this server no code of yours can be run" in words(app) and "own_check" not in buttons(app)
     assert own.COMMANDS in [code.value for code in app.code]
-    monkeypatch.setattr(ContextProxy, "headers", property(lambda _: {"Host": "evil.example:8501"}))
-    assert "own_check" not in buttons(opened())
+    monkeypatch.setattr(ContextProxy, "cookies", property(lambda _: {}))
+    app = opened()
+    assert permission.LOCKED in words(app) and "own_check" not in buttons(app)
 
 
 def test_what_python_cannot_read_is_said_with_its_line_as_one_types_and_is_not_checked(
@@ -120,6 +121,10 @@ def test_an_imported_function_is_shown_and_not_executed(fake: GivingClient, monk
     assert "On this server no code of others is run" in words(app)
     assert not buttons(app) & {"trust_it", "again"} and not app.get("page_link")
     monkeypatch.delenv("MAPBENCH_HOSTED")
+    with monkeypatch.context() as patch:
+        patch.setattr(ContextProxy, "cookies", property(lambda _: {}))
+        app = open_page(run=RUN_ID)
+        assert permission.LOCKED in words(app) and "trust_it" not in buttons(app)
     app = open_page(run=RUN_ID)
     assert fake.asked == []
     fake.fault = RequestError("line 1: it needs a package that is not here")

@@ -1,5 +1,6 @@
 """The Claims page: the newest verdicts, trying, and evidence."""
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests import synthetic
 from tests.keeping import put
 from tests.pages import StoredClient, buttons, calm, example, open_page, params, press, versions, words
 from views.result import claims
+from views.ui import memo
 from views.ui.memo import Memo
 
 _SCRIPT = Script("report(count=3)", seconds=7.0)
@@ -180,6 +182,15 @@ def test_what_a_script_of_an_imported_run_reported_stays_text(fake, three_claims
     [table] = open_page("claims", run=f"{1:024x}", claim="three").table
     cells = str(table.value.to_dict())  # a table's cells and headers are Markdown
     assert "bold" in cells and "**bold" not in cells and ":red" not in cells
+
+
+def test_an_imported_run_with_the_ids_of_the_example_changes_nothing_of_what_others_see(fake, monkeypatch):
+    monkeypatch.setattr(memo, "_values", OrderedDict())
+    run, claim_id = example(), "whole_batch_faster_than_map_fn"
+    evil = [replace(part, run=replace(part.run, measurements=[])) if part.run else part for part in run.evidence or ()]
+    fake.store.add(replace(run, evidence=evil))
+    assert not open_page("claims", run=run.id, claim=claim_id).code
+    assert open_page("claims", claim=claim_id).code
 
 
 def test_from_a_run_that_is_gone_a_button_leads_to_all_claims(fake, three_claims):

@@ -13,6 +13,7 @@ from tests import synthetic
 from tests.deadlines import ANSWER_S
 from tests.engine import ROOT
 from tests.pages import RUN_ID, buttons, calm, cannot_run, chosen, open_page, params, press, words
+from views.choices import form
 from views.ui import look
 
 GREY, HIDDEN = "filter: grayscale(1)", ".st-key-form) {display: none}"
@@ -184,8 +185,15 @@ def test_a_measuring_process_that_starts_or_fails_is_seen_and_a_refusal_is_said(
     assert "Device 'GPU:7' is not on this machine" in words(app) and "run" not in params(app)
 
 
-def test_an_unexpected_exception_becomes_a_sentence_and_a_log_entry(fake, monkeypatch, caplog):
-    monkeypatch.setattr(look, "style", lambda *_: 1 / 0)
-    with caplog.at_level(logging.ERROR):
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=ANSWER_S).run()
-    assert not app.exception and len(app.error) == 1 and "ZeroDivisionError" in caplog.text
+def test_an_unexpected_exception_becomes_a_sentence_and_a_log_entry_and_the_run_is_still_drawn(
+    fake, monkeypatch, caplog
+):
+    fake.show(run := synthetic.run(RUN_ID))
+    for owner, name, is_drawn in ((form, "choose", True), (look, "style", False)):
+        monkeypatch.setattr(owner, name, lambda *_: 1 / 0)
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=ANSWER_S)
+        app.query_params["run"] = RUN_ID
+        with caplog.at_level(logging.ERROR):
+            app.run()
+        assert not app.exception and len(app.error) == 1 and "ZeroDivisionError" in caplog.text
+        assert (run.verdict in words(app)) is is_drawn

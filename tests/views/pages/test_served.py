@@ -1,10 +1,12 @@
-"""What the server does around pages: links' previews, exports, and uploads; the ASGI applications are called."""
+"""The server around pages: links' previews, exports, uploads, messages; the ASGI applications are called."""
 
+import asyncio
 import io
+import logging
 import re
 import sqlite3
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
@@ -12,24 +14,29 @@ from unittest import mock
 import pytest
 from msgspec.structs import replace
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from streamlit import runtime
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.state.common import WidgetMetadata
+from streamlit.runtime.state.session_state import WStates
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from measure.judge import answer
 from measure.output import export
 from measure.run.encoding import encode
 from measure.run.run import Run
+from measure.store import store
 from measure.store.store import Store
 from tests import synthetic
 from tests.asgi import Answer, ask
 from tests.keeping import put
 from tests.pages import RUN_ID, StoredClient
 from tests.synthetic import HOSTILE
-from views.pages import preview
+from views.pages import preview, server
 from views.pages.preview import Preview
-from views.pages.server import Downloads, Uploads
+from views.pages.server import Downloads, Messages, Uploads, log_forged_values_briefly
 from views.result import exports
 
 OTHER, MIB = "a" * 24, 2**20
@@ -53,39 +60,38 @@ def said_of(address: str) -> tuple[str, str]:
     return title, about
 
 
-def test_a_link_names_the_case_and_the_verdict_of_its_run_or_why_there_is_none(fake):
-    for path, run in (("/", synthetic.run(RUN_ID)), ("/sweep", synthetic.sweep(RUN_ID))):
-        run = replace(run, verdict="as it is stored", measurements=[], points=[])
-        fake.show(run)
-        assert said_of(f"{path}?run={RUN_ID}") == (f"{answer.heading(run)} · Mapbench", run.verdict)
-        fake.show(run, imported=True)
-        assert run.verdict in (marked := said_of(f"{path}?run={RUN_ID}")[1]) and "imported" in marked
-    fake.show(replace(synthetic.partial(2, RUN_ID), verdict="too early"), "running")
-    assert "too early" not in said_of(f"/?run={RUN_ID}")[1]
-    assert said_of("/")[0] == "Mapbench" and said_of("/")[1]
-    assert said_of(f"/?run={OTHER}")[0] == "Mapbench" and OTHER in said_of(f"/?run={OTHER}")[1]
-
-
-def test_a_link_to_a_run_of_another_kind_leads_to_its_page(fake):
-    for run, page, leads_to in (
-        (synthetic.sweep(RUN_ID), "/", "sweep"),
-        (synthetic.sweep(RUN_ID), "/behind/a/proxy/", "sweep"),
-        (synthetic.run(RUN_ID), "/sweep", "./"),
+def test_a_link_names_the_case_and_the_verdict_of_its_run_or_why_there_is_none(stored: StoredClient, monkeypatch):
+    verdict = synthetic.sweep().verdict
+    put(stored.store, replace(synthetic.run("a" * 24), verdict=verdict))
+    put(stored.store, synthetic.sweep("b" * 24))
+    stored.store.add(replace(synthetic.run("c" * 24), verdict=verdict))
+    put(stored.store, replace(synthetic.partial(2, "d" * 24), verdict=verdict), live=True)
+    monkeypatch.setattr(store, "_documents", lambda *_: 1 / 0)  # a link costs no more than a line
+    for sign, page, is_said in (("a", "/", True), ("b", "/sweep", True), ("c", "/", True), ("d", "/", False)):
+        title, about = said_of(f"{page}?run={sign * 24}")
+        assert title.startswith("image_sqrt · batch 1") and title.endswith("CPU:0 · Mapbench")
+        assert (verdict in about) is is_said and ("imported" in about) is (sign == "c")
+    for run_id, page, leads_to in (
+        ("b" * 24, "/", "sweep"),
+        ("b" * 24, "/behind/a/proxy/", "sweep"),
+        ("a" * 24, "/sweep", "./"),
+        ("a" * 24, "/runs", None),
+        ("e" * 24, "/", None),
     ):
-        fake.show(run)
-        assert html_of(f"{page}?run={RUN_ID}&tab=Why%3F").headers["location"] == f"{leads_to}?run={RUN_ID}&tab=Why%3F"
-        assert "location" not in html_of(f"{page}?run={OTHER}").headers
-    assert "location" not in html_of(f"/runs?run={RUN_ID}").headers
+        leads_to = leads_to and f"{leads_to}?run={run_id}&tab=Why%3F"
+        assert html_of(f"{page}?run={run_id}&tab=Why%3F").headers.get("location") == leads_to
+    assert (
+        said_of("/")[0] == said_of(f"/?run={'e' * 24}")[0] == "Mapbench" and "e" * 24 in said_of(f"/?run={'e' * 24}")[1]
+    )
 
 
-def test_texts_from_elsewhere_stay_texts_and_all_else_stays_as_it_is(fake, monkeypatch):
-    run = synthetic.run(RUN_ID)
-    fake.show(replace(run, request=replace(run.request, workload=HOSTILE)))
+def test_texts_from_elsewhere_stay_texts_and_all_else_stays_as_it_is(stored: StoredClient, monkeypatch):
+    put(stored.store, replace(RUN, request=replace(RUN.request, workload=HOSTILE)))
     assert not set("<>") & set("".join(said_of(f"/?run={RUN_ID}")))
     assert "<title>" not in html_of(f"/static/index.html?run={RUN_ID}").text, "it comes packed"
     text = PlainTextResponse("<title>Streamlit</title>")
     assert html_of(f"/runs?run={RUN_ID}", text).text == "<title>Streamlit</title>", "this is no HTML"
-    monkeypatch.setattr(preview.opening, "find", lambda run_id: 1 / 0)
+    monkeypatch.setattr(preview.lookup, "line", lambda run_id: 1 / 0)
     assert said_of(f"/?run={RUN_ID}")[0] == "Mapbench", "a page is served even where its preview fails"
 
 
@@ -123,7 +129,6 @@ def test_a_run_is_sent_as_a_file_of_which_nothing_is_left_on_the_disk(exporting,
         assert (answer.status, answer.content) == (200, content)
         assert answer.headers["content-length"] == str(len(content))
         assert answer.headers["content-disposition"] == f"attachment; filename*=UTF-8''mapbench-{RUN_ID}.{ending}"
-        assert answer.headers["x-content-type-options"] == "nosniff"
     artifact = get("/" + exports.of_run(RUN_ID, "artifact", strategy="chunked.xla?chunk=8", name="trace.json.gz"))
     assert artifact.content == f"{RUN_ID}/chunked.xla?chunk=8/trace.json.gz".encode()
     assert artifact.headers["content-type"] == "application/octet-stream"
@@ -133,7 +138,7 @@ def test_a_run_is_sent_as_a_file_of_which_nothing_is_left_on_the_disk(exporting,
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_what_is_not_there_is_said_and_all_else_goes_by(exporting):
+def test_what_is_not_there_is_said_and_all_else_goes_by(exporting, monkeypatch):
     for address, named in (
         (f"{OTHER}/json", OTHER),
         ("nothing/json", "«nothing»"),
@@ -143,6 +148,9 @@ def test_what_is_not_there_is_said_and_all_else_goes_by(exporting):
     ):
         answer = get(f"/export/{address}")
         assert answer.status == 404 and named in answer.text
+    monkeypatch.setenv("MAPBENCH_VIEWER", "1")
+    assert get(f"/export/{RUN_ID}/json").status == 200
+    assert get(f"/export/{RUN_ID}/figures.zip").status == 404, "what draws is no package of a viewer's"
     assert get("/exported").text == get("/export").text == get("/").text == "a page"
 
 
@@ -189,3 +197,82 @@ def test_a_file_that_is_too_large_or_for_which_there_is_no_room_is_refused_befor
     assert upload(2 * MIB, "OPTIONS").text == "taken", "all else goes by"
     held.add_file("session", UploadedFileRec("1", "1", "application/json", bytes(4 * MIB)))
     assert upload(MIB).headers["retry-after"] == "30"
+
+
+def test_an_address_has_few_exports_at_a_time(exporting, monkeypatch):
+    monkeypatch.setenv("MAPBENCH_TRUSTED_PROXIES", "127.0.0.1")
+    monkeypatch.setattr(server, "_MOST_OF_ADDRESS", 0)
+    app, address = Downloads(PlainTextResponse("a page")), f"/export/{RUN_ID}/json"
+    assert ask(app, address, headers={"x-forwarded-for": "192.0.2.1"}).status == 503
+    assert ask(app, address).status == 200, "whose address is not known"
+
+
+def test_an_address_takes_no_more_of_the_room_for_files_than_one_takes(monkeypatch):
+    held = MemoryUploadedFileManager("/_stcore/upload_file")
+    monkeypatch.setattr(runtime, "get_instance", lambda: SimpleNamespace(uploaded_file_mgr=held))
+    monkeypatch.setenv("MAPBENCH_UPLOAD_MIB", "1")
+    monkeypatch.setenv("MAPBENCH_TRUSTED_PROXIES", "127.0.0.1")
+    app = Uploads(PlainTextResponse("taken"))
+
+    def upload(address: str) -> int:
+        headers = {"content-length": str(MIB), "x-forwarded-for": address}
+        return ask(app, "/_stcore/upload_file/session/1", "PUT", headers).status
+
+    assert [upload(address) for address in ("192.0.2.1", "192.0.2.1", "192.0.2.2")] == [200, 503, 200]
+
+
+def test_who_goes_away_during_an_upload_leaves_no_traceback(monkeypatch):
+    held = MemoryUploadedFileManager("/_stcore/upload_file")
+    monkeypatch.setattr(runtime, "get_instance", lambda: SimpleNamespace(uploaded_file_mgr=held))
+    gone = mock.AsyncMock(side_effect=ClientDisconnect)
+    ask(Uploads(gone), "/_stcore/upload_file/session/1", "PUT", {"content-length": "9"})
+    assert gone.called
+
+
+def test_of_what_comes_through_a_websocket_only_messages_of_a_page_reach_it(monkeypatch):
+    monkeypatch.setenv("MAPBENCH_HOSTED", "1")
+    rerun, forged, large = BackMsg(), BackMsg(), BackMsg()
+    large.rerun_script.query_string = "q" * MIB
+    rerun.rerun_script.widget_states.widgets.add(id=f"$$ID-{'0' * 32}-run", trigger_value=True)
+    forged.rerun_script.widget_states.widgets.add(id="run", trigger_value=True)
+    alien = [{"bytes": forged.SerializeToString()}, {"text": "a text"}, {"bytes": b"\xff" * 9}, {"bytes": b""},
+             {"bytes": large.SerializeToString()}]  # fmt: skip
+    good = [{"type": f"websocket.{what}", "bytes": rerun.SerializeToString()} for what in ("receive", "disconnect")]
+    arriving = iter([*({"type": "websocket.receive", **message} for message in alien), *good])
+    reached = []
+
+    async def page(scope, receive, send):
+        reached.extend([await receive(), await receive()])
+
+    asyncio.run(Messages(page)({"type": "websocket"}, mock.AsyncMock(side_effect=arriving), None))
+    assert reached == good
+
+
+def test_messages_that_come_faster_than_from_a_page_wait_and_take_no_turn_of_others(monkeypatch):
+    rerun, paused = BackMsg(), []
+    rerun.rerun_script.query_string = "q"
+    message = {"type": "websocket.receive", "bytes": rerun.SerializeToString()}
+
+    async def page(scope, receive, send):
+        for _ in range(100):
+            await receive()
+
+    monkeypatch.setattr(server, "time", SimpleNamespace(monotonic=lambda: 1e6 + sum(paused)))
+    monkeypatch.setattr(server, "asyncio", SimpleNamespace(sleep=mock.AsyncMock(side_effect=paused.append)))
+    asyncio.run(Messages(page)({"type": "websocket"}, mock.AsyncMock(return_value=message), None))
+    assert len(paused) == pytest.approx(60, abs=1) and sum(paused) == pytest.approx(3, rel=0.05)
+
+
+def test_a_value_that_its_widget_cannot_have_writes_no_traceback_and_a_fault_does():
+    states = WStates()
+    states.set_widget_metadata(WidgetMetadata("id", lambda value: value, lambda value: value, "json_value"))
+    states.set_widget_from_proto(WidgetState(id="id", json_value="{"))
+    log_forged_values_briefly()
+
+    def is_logged(fails: Callable[[], object]) -> bool:
+        with pytest.raises(ValueError) as raised:
+            fails()
+        record = logging.LogRecord("", logging.ERROR, "", 0, "", (), (raised.type, raised.value, raised.tb))
+        return bool(logging.getLogger("streamlit.error_util").filter(record))
+
+    assert [is_logged(lambda: states["id"]), is_logged(lambda: int("x"))] == [False, True]

@@ -4,11 +4,10 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure.run.run import Run
-from measure.run.why import Fusion, Why
+from measure.run.why import Why
 from tests import synthetic
-from tests.explanations import GRAPH, ran
+from tests.explanations import GRAPH
 from tests.pages import RUN_ID, FakeClient, buttons, calm, open_page, press, words
-from tests.synthetic import HOSTILE
 
 
 def unexplained() -> Run:
@@ -50,15 +49,6 @@ def test_the_tab_shows_sentences_and_what_one_call_runs_holds_and_leaves(fake: F
     assert any("Mul" in table.value.to_string() for table in app.dataframe), "the ops of its call"
     assert any("TensorListStack" in table.value.to_string() for table in app.dataframe), "what held its memory"
     assert {element.proto.label for element in app.get("link_button")} >= {"Graph", "Trace"}
-
-
-def test_hostile_reasons_stay_texts(fake: FakeClient) -> None:
-    evil = replace(
-        GRAPH, ops=ran((HOSTILE, 1_005, 1.0)), fallbacks=[HOSTILE], note=HOSTILE, loops=1, fusion_count=1,
-        fusions=[Fusion(name=HOSTILE, ops=(HOSTILE,))], other_instructions=ran((HOSTILE, 3, 0.0)),
-    )  # fmt: skip
-    said = words(visit(fake, with_reasons(evil), imported=True))
-    assert "&lt;img" in said and "<img" not in said
 
 
 def test_a_link_to_a_tab_of_an_earlier_version_opens_the_run(fake: FakeClient) -> None:

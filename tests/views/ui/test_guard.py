@@ -1,4 +1,4 @@
-"""Pages give way to what is measured: threads that serve and draw them have a lower priority than older ones, and than
+"""Pages give way to what is measured: all threads that serve and draw them, older ones too, have a lower priority than
 a worker, whichever thread starts it again."""
 
 import json
@@ -14,16 +14,11 @@ from tests.engine import ROOT
 from views.ui.guard import NICE
 
 SCRIPT = """
-import json, os, queue, subprocess, sys, threading
+import json, os, subprocess, sys, threading
 from measure.pool.process import Python
 from views.ui import guard
 
 NICE = "import os; print(os.getpriority(os.PRIO_PROCESS, 0))"
-asked, said = queue.Queue(), queue.Queue()
-
-def measure():
-    asked.get()
-    said.put([os.getpriority(os.PRIO_PROCESS, 0), int(subprocess.check_output([sys.executable, "-c", NICE]))])
 
 def start_worker():
     with open(sys.argv[1], "w+") as printed:
@@ -33,15 +28,16 @@ def start_worker():
 
 def draw():
     guard.give_way()
-    said.put([os.getpriority(os.PRIO_PROCESS, 0), start_worker()])
+    nice = {name: os.getpriority(os.PRIO_PROCESS, thread.native_id) for name, thread in threads.items()}
+    print(json.dumps(nice | {"worker": start_worker()}))
 
 start_worker()  # as the app does when it is loaded
-threading.Thread(target=measure).start()
+threads = {"serving": threading.current_thread(), "older": threading.Thread(target=threading.Event().wait, daemon=True)}
+threads["older"].start()
 guard.serve()
-threading.Thread(target=draw).start()
-drawing = said.get()
-asked.put(None)
-print(json.dumps({"drawing": drawing, "serving": os.getpriority(os.PRIO_PROCESS, 0), "measuring": said.get()}))
+threads["drawing"] = threading.Thread(target=draw)
+threads["drawing"].start()
+threads["drawing"].join()
 """
 
 
@@ -52,4 +48,4 @@ def test_pages_give_way_to_what_is_measured_and_nothing_else_does(tmp_path: Path
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "printed")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=RUN_S)
     least = max(own, NICE)
-    assert json.loads(done.stdout) == {"drawing": [least, own], "serving": least, "measuring": [own, own]}
+    assert json.loads(done.stdout) == {"serving": least, "older": least, "drawing": least, "worker": own}

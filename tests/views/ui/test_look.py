@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tests.engine import ROOT
-from tests.synthetic import HOSTILE
 from views.ui import look
 
 
@@ -16,14 +15,13 @@ def test_texts_of_others_stay_texts():
     assert look.plain("a*b_c`d[e](f)$g$<b>") == r"a\*b\_c\`d\[e\]\(f\)\$g\$\<b\>"
     assert look.plain("two\nlines \u2028 or\tmore ") == "two lines or more"
     assert look.plain("a\u00a0b") == "a\u00a0b", "no line is to break there"
-    for icon in (":red[x]", ":material/home:", ":smile:"):
-        assert ":\u2060" in look.plain(icon), "icons and colours of Streamlit are broken up"
-    for drawn in (
-        look.strategy_html(HOSTILE, HOSTILE, HOSTILE),
-        look.legend_html([HOSTILE], [HOSTILE], lines=True),
-    ):
-        assert "<img" not in drawn
     assert look.key("detail", "map_fn.graph?chunk=4&x=<b>").replace("_", "").replace("-", "").isalnum()
+
+
+def test_names_in_a_text_are_set_in_code_but_not_where_a_file_has_too_many_of_both_to_be_compared():
+    assert look.named("a.b beats c.d", ["a.b", "c.d"]) == "`a.b` beats `c.d`"
+    names = [f"{'a ' * 90}{number}" for number in range(1_000)]
+    assert "`" not in look.named(" ".join(names), names)
 
 
 def test_the_name_in_the_logo_is_drawn_within_its_width():

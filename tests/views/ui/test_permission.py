@@ -1,4 +1,8 @@
-"""Code of a visitor's own is executed for this machine alone, whatever page a visitor was drawn."""
+"""Code of a visitor's own is executed for who has the token of this server, whatever page a visitor was drawn."""
+
+import contextlib
+import re
+from unittest import mock
 
 import pytest
 import streamlit as st
@@ -6,59 +10,40 @@ from streamlit.runtime.context import ContextProxy
 
 from measure import client
 from measure.run.request import RequestError
+from tests.browser import ROOT
 from views.ui import permission
 from workloads.functions import Given
 
-GIVEN = Given(code="", function="f", elems="x")
+
+def test_code_is_executed_for_who_has_the_token_unless_the_operator_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    name, value = permission.cookie()
+    own, others = {name: value}, ({}, {name: ""}, {name: "0" * len(value)}, {name: value + "é"}, {f"{name}1": value})
+    for address, cookies, variables, may in (
+        *((address, own, {}, True) for address in ("localhost", "127.0.0.1", "::1")),
+        *(("localhost", cookies, {}, False) for cookies in others),
+        # Others reach the server.
+        *((address, own, {}, False) for address in (None, "0.0.0.0", "example.org")),
+        # Who starts the server has the last word, but on a hosted one and on a viewer.
+        ("0.0.0.0", {}, {"OWN_CODE": "1"}, True),
+        ("localhost", own, {"OWN_CODE": "0"}, False),
+        *(("localhost", own, {"OWN_CODE": "1", name: "1"}, False) for name in ("HOSTED", "VIEWER")),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(st, "get_option", {"server.address": address, "server.port": 8501}.get)
+            patch.setattr(ContextProxy, "cookies", property(lambda _, cookies=cookies: cookies))
+            patch.setattr(client, "shared", taker := mock.Mock())
+            for variable, content in variables.items():
+                patch.setenv(f"MAPBENCH_{variable}", content)
+            with contextlib.nullcontext() if may else pytest.raises(RequestError):
+                permission.give(Given(code="", function="f", elems="x"))
+            assert taker().give.called is permission.may_execute() is may, (address, cookies, variables)
+    assert permission.token() not in value, "which servers on other ports have sent to them"
 
 
-@pytest.mark.parametrize(
-    ("address", "headers", "variables", "may"),
-    [
-        ("localhost", {"Host": "localhost:8501"}, {}, True),
-        ("127.0.0.1", {"Host": "127.0.0.1"}, {}, True),
-        ("::1", {"Host": "[::1]:8501"}, {}, True),
-        ("localhost", {"Host": "LOCALHOST"}, {}, True),
-        # A website's name that resolves to this machine.
-        ("localhost", {"Host": "evil.example:8501"}, {}, False),
-        ("localhost", {"Host": "localhost.evil.example"}, {}, False),
-        ("localhost", {"Host": "127.0.0.1.evil.example"}, {}, False),
-        ("localhost", {"Host": "[::1].evil.example"}, {}, False),
-        ("localhost", {"Host": "evil.example@localhost"}, {}, False),
-        ("localhost", {}, {}, False),
-        # Others reach the server, or ask through a proxy.
-        (None, {"Host": "localhost:8501"}, {}, False),
-        ("0.0.0.0", {"Host": "localhost:8501"}, {}, False),
-        ("example.org", {"Host": "localhost:8501"}, {}, False),
-        ("localhost", {"Host": "localhost:8501", "X-Forwarded-For": "10.0.0.1"}, {}, False),
-        # Who starts the server has the last word, but on a hosted one.
-        ("0.0.0.0", {"Host": "box:8501"}, {"MAPBENCH_OWN_CODE": "1"}, True),
-        ("localhost", {"Host": "localhost:8501"}, {"MAPBENCH_OWN_CODE": "0"}, False),
-        ("localhost", {"Host": "localhost"}, {"MAPBENCH_OWN_CODE": "1", "MAPBENCH_HOSTED": "1"}, False),
-    ],
-)
-def test_code_is_executed_for_this_machine_alone_unless_the_operator_says_so(
-    monkeypatch: pytest.MonkeyPatch, address: str, headers: dict[str, str], variables: dict[str, str], may: bool
-) -> None:
-    taken: list[Given] = []
-
-    class Taker:
-        def give(self, given: Given, size: object, seed: int, waiting: object) -> str:
-            taken.append(given)
-            return "own_f"
-
-    monkeypatch.setattr(st, "get_option", {"server.address": address}.get)
-    monkeypatch.setattr(ContextProxy, "headers", property(lambda _: headers))
-    monkeypatch.setattr(client, "shared", Taker)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert permission.may_execute() is may
-    if may:
-        assert permission.give(GIVEN) == "own_f"
-    else:
-        with pytest.raises(RequestError, match="only on a server that others cannot reach, opened as http://localhost"):
-            permission.give(GIVEN)
-    assert taken == [GIVEN] * may
+def test_code_of_pages_is_handed_over_where_permission_is_checked_and_nowhere_else() -> None:
+    sources = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "views").rglob("*.py")}
+    given = [name for name, text in sources.items() if re.search(r"(shared\(\)|client)\.give\(", text)]
+    assert given == ["permission.py"]
 
 
 def test_the_server_listens_to_this_machine_alone() -> None:

@@ -1,6 +1,5 @@
-"""Who a visitor is: known by a cookie, and counted by an address that proxies which are trusted have told."""
+"""Visitors: known by a cookie, and counted by an address that trusted proxies have told."""
 
-import ipaddress
 from types import SimpleNamespace
 
 import pytest
@@ -19,16 +18,20 @@ TOKEN = "0123456789abcdef0123456789abcdef"
 def test_the_address_is_that_of_the_nearest_one_who_is_not_trusted(monkeypatch):
     for peer, forwarded, trusted, source in (
         ("198.51.100.7", [], "", "198.51.100.7"),
-        (None, [], "", "127.0.0.1"),
-        # Whoever nobody has named is not believed: that would be a new address for each request.
+        # Whoever connects from this machine, and tells of nobody, stands before all visitors.
+        (None, [], "", ""),
+        ("127.0.0.1", [], "127.0.0.1", ""),
+        # Whoever is not among those that were named is not believed: that would be a new address for each request.
         ("198.51.100.7", ["203.0.113.9"], "10.0.0.0/8", "198.51.100.7"),
+        # Where none was named, it may be a proxy, whose address all visitors have.
+        ("198.51.100.7", ["203.0.113.9"], "", ""),
         # The web server believes this machine, and tells what it forwards: not so here, unless it is named.
-        ("203.0.113.9", ["203.0.113.9"], "", "127.0.0.1"),
+        ("203.0.113.9", ["203.0.113.9"], "", ""),
         ("203.0.113.9", ["203.0.113.9"], "127.0.0.1", "203.0.113.9"),
         # Of a chain, the last one that is not a proxy of ours; what stands before it anybody may have written.
         ("10.0.0.5", ["1.1.1.1", "203.0.113.9", "10.1.2.3"], "10.0.0.0/8", "203.0.113.9"),
         ("10.0.0.5", ["203.0.113.9:4711"], "10.0.0.0/8", "203.0.113.9"),
-        ("10.0.0.5", ["garbage"], "10.0.0.0/8", "10.0.0.5"),
+        ("10.0.0.5", ["garbage"], "10.0.0.0/8", ""),
         # Whoever has one IPv6 address has the network.
         ("10.0.0.5", ["[2001:db8:1:2::9]:443"], "10.0.0.0/8", "2001:db8:1:2::/64"),
         ("::ffff:198.51.100.7", [], "", "198.51.100.7"),
@@ -37,23 +40,14 @@ def test_the_address_is_that_of_the_nearest_one_who_is_not_trusted(monkeypatch):
         assert session.source(peer, forwarded, hosting.proxies()) == source, (peer, forwarded, trusted)
 
 
-def test_proxies_are_addresses_and_networks_of_both_kinds_and_others_are_refused(monkeypatch):
-    monkeypatch.setenv("MAPBENCH_TRUSTED_PROXIES", " 127.0.0.1 , 10.0.0.0/8,2001:db8::/32,")
-    assert hosting.proxies() == tuple(map(ipaddress.ip_network, ("127.0.0.1/32", "10.0.0.0/8", "2001:db8::/32")))
-    for value in ("nginx", "10.0.0.1/8", "10.0.0.0/8;127.0.0.1", "300.1.1.1"):
-        monkeypatch.setenv("MAPBENCH_TRUSTED_PROXIES", value)
-        with pytest.raises(hosting.SettingError, match=r"MAPBENCH_TRUSTED_PROXIES='.*' is not valid: addresses or net"):
-            hosting.check()
-
-
 @pytest.fixture
 def visit(monkeypatch):
-    """``visit(cookie, address)``: the visitor of a new session with them."""
+    """``visit(cookie, address, *forwarded)``: the visitor of a new session with them."""
     monkeypatch.setenv("MAPBENCH_HOSTED", "1")
     monkeypatch.delenv("MAPBENCH_TRUSTED_PROXIES", raising=False)
 
-    def visitor(cookie: str | None = None, address: str = "198.51.100.7") -> Visitor:
-        headers = SimpleNamespace(get_all=lambda name: [])
+    def visitor(cookie: str | None = None, address: str = "198.51.100.7", *forwarded: str) -> Visitor:
+        headers = SimpleNamespace(get_all=lambda name: forwarded)
         cookies = {} if cookie is None else {session.COOKIE: cookie}
         monkeypatch.setattr(st, "context", SimpleNamespace(cookies=cookies, headers=headers, ip_address=address))
         monkeypatch.setattr(st, "session_state", {})
@@ -78,6 +72,10 @@ def test_without_a_cookie_runs_are_the_sessions_own_and_it_counts_as_its_address
         first, second = visit(cookie), visit(cookie)
         assert first.owner != second.owner and first.session == second.session == first.address
         assert visit(cookie, "198.51.100.8").session != first.session
+    # Behind a proxy that was not named all addresses are one.
+    first, second = visit(None, "198.51.100.7", "203.0.113.9"), visit(None, "198.51.100.8", "203.0.113.10")
+    assert first.address == second.address == "" != first.session == second.session and first.owner != second.owner
+    assert len({visit(cookie, "198.51.100.7", "203.0.113.9").session for cookie in (None, TOKEN, TOKEN[::-1])}) == 3
 
 
 def set_by(answered: Response | None = None, scheme: str = "http", **headers: str) -> str:
