@@ -51,9 +51,8 @@ else:
     from starlette.middleware import Middleware
 
     from measure.run.place import StoreError
-    from views.pages import access
+    from views.pages import access, server
     from views.pages.preview import Preview
-    from views.pages.server import Downloads, Messages, Uploads, log_forged_values_briefly
 
     try:
         hosting.check()
@@ -70,8 +69,9 @@ else:
     shared.ensure_worker()  # now, before threads of pages give way, so that it does not
     guard.serve()
     access.check_names()
-    log_forged_values_briefly()
-    parts = (access.Access, session.Cookie, Preview, Downloads, Uploads, Messages)
+    server.log_forged_values_briefly()
+    server.take_values_of_their_types()
+    parts = (access.Access, session.Cookie, Preview, server.Downloads, server.Uploads, server.Messages)
     app = st.App(
         __file__, middleware=[Middleware(part) for part in parts], exception_handlers={500: access.fault},
         lifespan=access.announcing,

@@ -20,10 +20,8 @@ class BuildWithSettings(build_py):
 
 def requirements() -> list[str]:
     """The packages in requirements.txt, in any version: a TensorFlow that is there stays as it is."""
-    lines = (
-        line.partition("#")[0].strip() for line in Path("requirements.txt").read_text(encoding="utf-8").splitlines()
-    )
-    return [line for line in lines if line and not line.startswith("-")]
+    lines = Path("requirements.txt").read_text(encoding="utf-8").splitlines()
+    return [line for one in lines if (line := one.partition("#")[0].strip()) and not line.startswith("-")]
 
 
 setup(install_requires=requirements(), cmdclass={"build_py": BuildWithSettings})

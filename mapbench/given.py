@@ -1,8 +1,7 @@
 """Live functions and arrays as code that another process can execute.
 
-A function whose source can be had goes as source, with the imports, constants and functions that it uses: that is what
-a person can read in the run. One of a library is imported. Any other (a lambda, a closure, one that holds live
-tensors) goes as cloudpickle has it.
+A function whose source can be had goes as source, with the imports, constants and functions that it uses. One of a
+library is imported. Any other (a lambda, a closure, one that holds live tensors) goes as cloudpickle has it.
 """
 
 import ast

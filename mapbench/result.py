@@ -1,7 +1,6 @@
 """The results of what Python asked for."""
 
 import ast
-import html
 import importlib
 import io
 import linecache
@@ -63,17 +62,14 @@ class _Measured:
         place.write(Path(path), [encode(self.run), b"\n"])
 
     def show(self) -> None:
-        """Show report and charts: in a notebook below its cell, elsewhere in a browser, from a file in the folder for
-        temporary ones."""
+        """Show table and charts below the cell of a notebook; elsewhere the report in a browser, from a file in the
+        folder for temporary ones."""
         if _is_notebook():
             self._ipython_display_()
             return
-        charts = "".join(chart.to_html(inline=True) for chart in self.charts)
-        title = html.escape(f"Mapbench: {self.run.request.title}")
-        page = f"<!doctype html><title>{title}</title><pre>{html.escape(str(self))}</pre>{charts}"
         # Under a name that nobody can guess, so that no link of somebody else's waits there.
         with tempfile.NamedTemporaryFile(prefix="mapbench-", suffix=".html", delete=False) as file:
-            file.write(page.encode())
+            file.write(export.report([self.run]))
         print(file.name)
         webbrowser.open(Path(file.name).as_uri())
 

@@ -11,25 +11,24 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 import workloads
-from measure import INTERRUPTED, admin, hosting, local, worker
-from measure.arguments import compare_request, given, parsed, sweep_request
+from measure import INTERRUPTED, admin, gate_command, hosting, local, worker
+from measure.arguments import check_file, compare_request, given, parsed, sweep_request, write_file
 from measure.claims import table as table_of_claims
 from measure.claims.tries import chosen
 from measure.engine import sweep
-from measure.judge import reasons, warnings
+from measure.judge import pair, reasons, warnings
 from measure.judge.findings import findings
 from measure.local import Following, HostFailed, Local, say
 from measure.making import FAULT as FAULT_OF_OURS
 from measure.making import Asked
-from measure.output import export, export_command, sweep_table, table
-from measure.run import listing, place
+from measure.output import decide_command, export, export_command, pair_table, sweep_table, table
+from measure.run import listing
 from measure.run.encoding import encode
 from measure.run.place import StoreError
 from measure.run.request import SEEDS, RequestError, whole
@@ -44,11 +43,7 @@ def _measure(arguments: argparse.Namespace) -> int:
     file, follower = arguments.json, Following(quiet=arguments.quiet)
     is_file = file is not None and file != "-"
     if is_file:
-        path = Path(file).resolve()
-        if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-            raise RequestError(
-                f"--json {file} cannot be written: a file in a folder that is there and writable is needed"
-            )
+        check_file("json", file)
     with Local(f"a command line, {arguments.command}", follower.say) as here:
         asked = _asked(arguments, here, follower)
         why, continue_from = getattr(arguments, "why", False), getattr(arguments, "continue_from", None)
@@ -60,7 +55,7 @@ def _measure(arguments: argparse.Namespace) -> int:
         status = FAULT if run.stop_reason.startswith(FAULT_OF_OURS) else status
         if is_file:
             try:
-                _write(file, encode(run))
+                write_file("json", file, encode(run))
             except RequestError as error:
                 say(f"error: {error}" + ("" if problem else f"; the run is kept as {run.id}"))
                 status = FAULT
@@ -71,7 +66,7 @@ def _measure(arguments: argparse.Namespace) -> int:
             say(f"it can be continued: python -m measure sweep --continue {run.id}")
         # Last, since whoever reads this may be gone.
         if file == "-":
-            _write(file, encode(run))
+            write_file("json", file, encode(run))
         else:
             print(_rendered(arguments, shown))
     return status
@@ -106,9 +101,19 @@ def _claims(arguments: argparse.Namespace) -> int:
     if arguments.markdown:
         raise RequestError("--markdown prints verdicts: name claims, or --all")
     if arguments.json:
-        _write(arguments.json, _indented(table_of_claims.listing()))
+        write_file("json", arguments.json, _indented(table_of_claims.listing()))
     else:
         print(table_of_claims.listed())
+    return MEASURED
+
+
+def _diff(arguments: argparse.Namespace) -> int:
+    """Print what differs between two comparisons."""
+    first, second = (export_command.read(name) for name in (arguments.first, arguments.second))
+    try:
+        print(pair_table.render(pair.of(first, second, arguments.baseline)))
+    except ValueError as error:
+        raise RequestError(str(error)) from None
     return MEASURED
 
 
@@ -116,7 +121,7 @@ def _list(arguments: argparse.Namespace) -> int:
     with Local("a command line, list") as here:
         devices = here.host().devices
     if arguments.json:
-        _write("-", _indented(listing.grid(devices)))
+        write_file("json", "-", _indented(listing.grid(devices)))
     else:
         print("\n".join(listing.lines(devices)))
     for message in listing.broken().values():
@@ -133,26 +138,16 @@ def _indented(data: Any) -> bytes:
     return msgspec.json.format(msgspec.json.encode(data), indent=1)
 
 
-def _write(file: str, data: bytes) -> None:
-    """Write a line or more where --json says, `-` for stdout. Raises `RequestError` where a file cannot be written."""
-    if file == "-":
-        sys.stdout.buffer.write(data + b"\n")
-        return
-    try:
-        place.write(Path(file), [data, b"\n"])
-    except OSError as error:
-        raise RequestError(f"--json {file} cannot be written: {error.strerror}") from None
-
-
 _COMMANDS = {
-    "compare": _measure, "sweep": _measure, "claims": _claims, "list": _list, "export": export_command.run,
-    "admin": admin.run, "worker": _worker,
+    "compare": _measure, "sweep": _measure, "claims": _claims, "diff": _diff, "gate": gate_command.run, "list": _list,
+    "export": export_command.run, "report": export_command.report, "decide": decide_command.run, "admin": admin.run,
+    "worker": _worker,
 }  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit status: 0 measured, 2 the request is invalid, 3 interrupted, 1 a fault."""
-    arguments = parsed(argv)
+    """Exit status: 0 measured, 2 the request is invalid, 3 interrupted, 1 a fault; of a gate also 4 and 5."""
+    arguments, status = parsed(argv), MEASURED
     try:
         hosting.check()
         status = _COMMANDS[arguments.command](arguments)
@@ -170,7 +165,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Python would complain when it flushes the rest at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if error.errno == errno.EPIPE:  # whoever read the table has enough
-            return MEASURED
+            return status
         say(f"error: nothing more can be written: {error.strerror}")
         return FAULT
 

@@ -30,7 +30,6 @@ Row = Mapping[str, Any]
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
     commands = parser.add_subparsers(dest="order", required=True)
     commands.add_parser("list", help="all runs, the newest first").add_argument("--json", action="store_true")
     commands.add_parser("cancel", help="end a run, with what was measured").add_argument("id")

@@ -1,7 +1,4 @@
-"""Admission to measuring: whether a request can be measured on this machine, and who may have how much of it.
-
-Every way in asks here: buttons, links, imports and widgets all end in a request to `measure.client`.
-"""
+"""Admission to measuring: whether a request can be measured on this machine, and who may have how much of it."""
 
 import math
 from collections.abc import Sequence
@@ -9,11 +6,9 @@ from dataclasses import dataclass
 
 from measure import hosting
 from measure.claims.tries import seconds_of
-from measure.hosting import Limits
 from measure.machine import environment
 from measure.making import Asked, bound_s, missing
 from measure.run import deadline, fit, text
-from measure.run.fit import SweepForecast
 from measure.run.request import Request, RequestError
 from measure.run.sweep_request import SweepRequest
 from measure.store.queue import Work
@@ -44,7 +39,7 @@ class Refused(RequestError):
 # --- a request -------------------------------------------------------------------------------------------------------
 
 
-def check(asked: Asked, devices: tuple[str, ...], limits: Limits) -> None:
+def check(asked: Asked, devices: tuple[str, ...], limits: hosting.Limits) -> None:
     """Raise `Refused` where a request is beyond what is allowed, names a device that is not there, or can neither fit
     nor end in time. ``devices``: as far as they are known by now."""
     if not isinstance(asked, tuple):
@@ -72,13 +67,13 @@ def refusal(asked: Asked) -> str | None:
     return f"This cannot end in time: it takes about {takes} by forecast, and ends after {ends}; try fewer claims."
 
 
-def sweep_needs(request: SweepRequest) -> SweepForecast:
+def sweep_needs(request: SweepRequest) -> fit.SweepForecast:
     """The forecast of a sweep here: what of it will be run in the memory that there is, and in its time."""
     available_bytes, most = environment.available_memory(), hosting.limits().memory_bytes
     return fit.forecast_sweep(request, available_bytes if most is None else min(available_bytes, most))
 
 
-def beyond(request: Request | SweepRequest, limits: Limits) -> str | None:
+def beyond(request: Request | SweepRequest, limits: hosting.Limits) -> str | None:
     """The sentence on the first limit that a request does not keep; None where it keeps them all."""
     if isinstance(request, SweepRequest):
         base, most_s = request.base, limits.sweep_s
@@ -100,7 +95,7 @@ def beyond(request: Request | SweepRequest, limits: Limits) -> str | None:
 # --- a visitor -------------------------------------------------------------------------------------------------------
 
 
-def admit(visitor: Visitor, limits: Limits, going: Sequence[Work], needed_s: float, spent_s: float) -> None:
+def admit(visitor: Visitor, limits: hosting.Limits, going: Sequence[Work], needed_s: float, spent_s: float) -> None:
     """Raise `Refused`, which says when to come again, where a visitor can have no run of so many seconds now.
     ``going``: the work that is not done, in its order; ``spent_s``: seconds that were `counted` today."""
     if visitor == NOBODY:

@@ -14,8 +14,10 @@ import strategies
 import workloads
 from measure import admin
 from measure.engine import deriving
+from measure.engine.gate import BUDGET_S, STRATEGIES
 from measure.making import to_continue
-from measure.output import export_command
+from measure.output import decide_command, export_command
+from measure.run import place
 from measure.run.request import ALLOCATORS, DEFAULT_BUDGET_S, Request, RequestError, parse, parse_budget
 from measure.run.sweep_request import DEFAULT_BUDGET_S as SWEEP_BUDGET_S
 from measure.run.sweep_request import SweepRequest, of_run, parse_sweep
@@ -62,38 +64,86 @@ def parser() -> argparse.ArgumentParser:
     claims.add_argument("--list", action="store_true", help="list them, as without a name")
     claims.add_argument("--all", action="store_true", help="try all of them")
     claims.add_argument("--markdown", action="store_true", help="print verdicts as Markdown")
-    for command in (compare, sweep, claims):
-        command.add_argument("--json", metavar="FILE", help="write the run here ('-': stdout, in place of the table)")
+    gate = commands.add_parser("gate", help="fail where a change is shown to be slower than what was there before")
+    sides = "a run file or an id; with --function a folder, a revision of git, or another environment's Python"
+    gate.add_argument("base", metavar="BASE", help=sides)
+    gate.add_argument("head", metavar="HEAD", nargs="?", help="the same (with --function: the current folder)")
+    gate.add_argument("--max-regression", metavar="SHARE", default="5%", help="so much slower HEAD may be (5%%)")
+    gate.add_argument("--max-memory", metavar="SHARE", help="so much more memory it may need (as --max-regression)")
+    gate.add_argument("--leader", action="store_true", help="judge the fastest strategy of each side alone")
+    gate.add_argument("--lenient", action="store_true", help="exit with 0 where it cannot tell")
+    gate.add_argument("--baseline", metavar="STRATEGY", help="of two runs: what the others are relative to")
+    gate.add_argument("--size", **_SEVERAL, metavar="NAME=N", help="repeatable")
+    _add_case(gate, f"time until the verdict ({BUDGET_S:.0f})", is_gate=True)
+    for option, what in (("--markdown", "for a pull request"), ("--junit", "as a report of tests")):
+        gate.add_argument(option, metavar="FILE", help=f"write the result here, {what} ('-': stdout)")
+    for command, what in ((compare, "run"), (sweep, "run"), (claims, "run"), (gate, "result")):
+        command.add_argument(
+            "--json", metavar="FILE", help=f"write the {what} here ('-': stdout, in place of the table)"
+        )
         command.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+    diff = commands.add_parser("diff", help="put two comparisons beside each other")
+    for which in ("first", "second"):
+        diff.add_argument(which, help="a run file, or the id of a run that is kept")
+    diff.add_argument("--baseline", metavar="STRATEGY", help="what the others are relative to in both")
+    export_command.add_report_to(commands.add_parser("report", help="write runs as one HTML file"))
 
     listing = commands.add_parser("list", help="workloads, their sizes and defaults, strategies, devices")
     listing.add_argument("--json", action="store_true")
     commands.add_parser("worker", help="measure what waits in the store, apart from the server of the pages")
     export_command.add_to(commands.add_parser("export", help="write a run, its charts or its explanations as files"))
+    decide_command.add_to(commands.add_parser("decide", help="write what was decided on a run, or show it"))
     admin.add_to(commands.add_parser("admin", help="an operator's: list, end, pin and delete runs, drain"))
     return whole
 
 
-def _add_case(command: argparse.ArgumentParser, budget: str) -> None:
+def _add_case(command: argparse.ArgumentParser, budget: str, *, is_gate: bool = False) -> None:
+    """``is_gate``: a function of a person's own alone can be asked for."""
     workload = "a workload's name, see 'list', or a function of your own as FILE.py:FUNCTION"
-    command.add_argument("workload", nargs="?", help=workload)
+    if is_gate:
+        workload = "your function, which is measured as it is in BASE and in HEAD"
+        command.add_argument("--function", dest="workload", metavar="FILE.py:FUNCTION", help=workload)
+    else:
+        command.add_argument("workload", nargs="?", help=workload)
+        command.add_argument("--workload-file", metavar="FILE", help="a workload of your own, in one Python file")
     for option, metavar, text in (
         ("--elems", "NAME", "what your function is mapped over: a name in its file, or a file .npy or .npz"),
         ("--batched", "NAME", "your rewrite for the whole batch, in the same file"),
         ("--reference", "NAME", "your reference in NumPy, for the whole batch"),
-        ("--workload-file", "FILE", "a workload of your own, in one Python file"),
         ("--budget", "SECONDS", budget),
         ("--memory-limit", "MIB", "tensors beyond this fail as out of memory"),
         ("--threads", "N", "TensorFlow's threads, within and between ops"),
     ):
         command.add_argument(option, metavar=metavar, help=text)
-    command.add_argument("--strategies", default="default", help="all, default, or a list of slugs, mappers and modes")
+    usual = ",".join(STRATEGIES) if is_gate else "default"
+    command.add_argument("--strategies", default=usual, help="all, default, or a list of slugs, mappers and modes")
     command.add_argument("--workload-option", **_SEVERAL, metavar="NAME=VALUE")
     command.add_argument("--dtype")
     command.add_argument("--device", default="CPU:0")
     pool = "pool: freed memory stays in the process; default: as TensorFlow and the C library do it"
     command.add_argument("--allocator", metavar="|".join(ALLOCATORS), default="pool", help=pool)
     command.add_argument("--seed", default=0, help="seed of the inputs")
+
+
+def check_file(option: str, file: str) -> None:
+    """Raise `RequestError` where the file that an option names cannot be written."""
+    path = Path(file).resolve()
+    if file != "-" and (path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK)):
+        raise RequestError(
+            f"--{option} {file} cannot be written: a file in a folder that is there and writable is needed"
+        )
+
+
+def write_file(option: str, file: str, data: bytes) -> None:
+    """Write a line or more where an option says, `-` for stdout. Raises `RequestError` where it cannot be written."""
+    if file == "-":
+        sys.stdout.buffer.write(data + b"\n")
+        return
+    try:
+        place.write(Path(file), [data, b"\n"])
+    except OSError as error:
+        raise RequestError(f"--{option} {file} cannot be written: {error.strerror}") from None
 
 
 def compare_request(arguments: argparse.Namespace) -> Request:
@@ -156,8 +206,9 @@ def _own_workload(file: str) -> str:
     return own
 
 
-def given(arguments: argparse.Namespace) -> Given | None:
-    """The function of a person's own that is named in place of a workload; None where a workload is."""
+def given(arguments: argparse.Namespace, folder: Path = Path()) -> Given | None:
+    """The function of a person's own that is named in place of a workload, in a file of ``folder``; None where a
+    workload is."""
     further = (("--elems", arguments.elems), ("--batched", arguments.batched), ("--reference", arguments.reference))
     path, colon, function = (arguments.workload or "").rpartition(":")
     if not colon:
@@ -170,19 +221,21 @@ def given(arguments: argparse.Namespace) -> Given | None:
     if arguments.elems is None:
         raise RequestError(f"what {function} is mapped over is missing: name it by --elems")
     try:
-        code = Path(path).read_text(encoding="utf-8")
+        code = (folder / path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise RequestError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     names = {flag.strip("-"): value or "" for flag, value in further}
     if names["elems"].endswith((".npy", ".npz")):
-        names["elems"], code = elems_file.NAME, f"{code.rstrip()}\n\n\n{elems_file.store(names['elems'])}\n"
+        loaded = elems_file.store(str(folder / names["elems"]))
+        names["elems"], code = elems_file.NAME, f"{code.rstrip()}\n\n\n{loaded}\n"
     named = Given(code=code, function=function, **names)
     deriving.check(named)
     return named
 
 
 def _request(arguments: argparse.Namespace, size: dict[str, str]) -> dict[str, Any]:
-    own = _own_workload(arguments.workload_file) if arguments.workload_file else None
+    file = getattr(arguments, "workload_file", None)  # which a gate does not take
+    own = _own_workload(file) if file else None
     return {
         "workload": arguments.workload or own,
         "workload_options": _pairs("--workload-option", arguments.workload_option),

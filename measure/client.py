@@ -1,13 +1,10 @@
-"""The pages' side of measuring: a request becomes a row of the store, and all that is shown is read from there.
-
-Nothing here measures; the worker does, which this process may have started.
-"""
+"""The pages' side of measuring: a request becomes a row of the store, and all that is shown is read from there. The
+worker measures, which this process may have started."""
 
 import contextlib
 import dataclasses
 import functools
 import logging
-import math
 import os
 import subprocess
 import threading
@@ -23,7 +20,6 @@ from measure.admission import NOBODY, Refused, Visitor, admit, check, check_owne
 from measure.engine import deriving, record
 from measure.hosting import limits
 from measure.machine import environment
-from measure.making import Asked
 from measure.pool.launcher import NoLauncher
 from measure.pool.process import Python
 from measure.run import place
@@ -33,7 +29,6 @@ from measure.run.run import Run
 from measure.store.queue import Answer, Job, Order, Work, WorkerState
 from measure.store.store import Snapshot, Store
 from workloads import functions, places
-from workloads.functions import Given
 
 # Each request costs so much of its visitor's day: else whoever asks and cancels all day would fill the store.
 _ASKING_S = 1.0
@@ -83,7 +78,6 @@ class Client:
                     _log.warning("the worker could not be started: %s", error)
 
     def host(self) -> WorkerState:
-        """How the worker of this machine stands."""
         if places.viewer():
             return WorkerState(**vars(NoLauncher().state()))
         self.ensure_worker()
@@ -102,7 +96,7 @@ class Client:
     # --- what can be asked for ---------------------------------------------------------------------------------------
 
     def submit(
-        self, asked: Asked, parent: str | None = None, visitor: Visitor = NOBODY, *,
+        self, asked: making.Asked, parent: str | None = None, visitor: Visitor = NOBODY, *,
         continue_from: str | None = None,
     ) -> str:  # fmt: skip
         """Queue a comparison, a sweep or claims; the id of its run, or that of a recent run that answers it.
@@ -137,7 +131,7 @@ class Client:
         return work.id
 
     def give(
-        self, given: Given, size: Mapping[str, int] | None = None, seed: int = 0,
+        self, given: functions.Given, size: Mapping[str, int] | None = None, seed: int = 0,
         waiting: Callable[[Snapshot], None] | None = None,
     ) -> str:  # fmt: skip
         """Have a function of a person's own executed in a process that is thrown away, and make it a workload of this
@@ -166,7 +160,6 @@ class Client:
         return functions.add(answer.own)
 
     def _answer(self, work_id: str, waiting: Callable[[Snapshot], None] | None) -> Answer:
-        """Wait for the answer to a check."""
         end_s = time.monotonic() + _ANSWER_S
         with contextlib.suppress(KeyError):
             while (answer := self.store.queue.answer(work_id)) is None:
@@ -253,9 +246,9 @@ class Client:
                 return work.id, snapshot
         return None
 
-    def wait(self, run_id: str, timeout_s: float | None = None) -> bool:
+    def wait(self, run_id: str, timeout_s: float) -> bool:
         """Wait until the run has finished; False if that takes longer than ``timeout_s``."""
-        end_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
+        end_s = time.monotonic() + timeout_s
         while any(work.id == run_id for work in self.store.queue.all()):
             if time.monotonic() >= end_s:
                 return False

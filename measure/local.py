@@ -9,13 +9,14 @@ from typing import Any, NamedTuple, Self
 
 from measure import admission, making
 from measure.engine import deriving
-from measure.engine.bench import clear_leftovers
+from measure.engine.bench import Keep, clear_leftovers
 from measure.engine.record import View
 from measure.hosting import limits
 from measure.judge.lines import line_of
 from measure.making import Asked, Recording, alone
 from measure.output import sweep_table
-from measure.pool.launcher import HOST_START_S, HostState, launcher
+from measure.pool.launcher import HOST_START_S, HostState, Launcher, launcher
+from measure.pool.process import HERE, Interpreter
 from measure.run import place, text
 from measure.run.run import Measurement, Run
 from measure.store.store import Store
@@ -41,13 +42,15 @@ class Local:
     that, where this is the main thread, which alone hears them."""
 
     def __init__(
-        self, name: str, say: Callable[[str], None] = lambda line: None, *, store: Store | None = None
-    ) -> None:
-        """``name``: who measures, as others on this machine are told; ``say``: takes lines on what happens."""
+        self, name: str, say: Callable[[str], None] = lambda line: None, *, store: Store | None = None,
+        interpreter: Interpreter = HERE,
+    ) -> None:  # fmt: skip
+        """``name``: who measures, as others on this machine are told; ``say``: takes lines on what happens;
+        ``interpreter``: of the processes that measure."""
         clear_leftovers()
         self.store = store or Store()
         self._name, self._say = name, say
-        self._launcher = launcher()
+        self.launcher = launcher(interpreter)
         self._recording: Recording | None = None
         self._ending = contextlib.ExitStack()
 
@@ -68,24 +71,34 @@ class Local:
 
     def close(self) -> None:
         """End the measuring process."""
-        self._launcher.close()
+        self.launcher.close()
         self.store.close()
 
-    def host(self) -> HostState:
-        """How the measuring process stands, once it is ready. Raises `HostFailed`."""
-        is_ready = self._launcher.wait_ready(HOST_START_S, lambda: False)
-        host = self._launcher.state()
+    def host(self, of: Launcher | None = None) -> HostState:
+        """How the measuring process stands, once it is ready. ``of``: the launcher, where there is another one. Raises
+        `HostFailed`."""
+        of = of or self.launcher
+        is_ready = of.wait_ready(HOST_START_S, lambda: False)
+        host = of.state()
         if not is_ready:
             raise HostFailed(f"nothing can be measured: {host.message}")
         return host
 
-    def give(self, given: Given, seed: int = 0) -> str:
+    def beside(self, interpreter: Interpreter) -> Launcher:
+        """Another launcher, for a part of the same jobs, which is ended with this one. Raises `HostFailed`."""
+        self.launcher.state()  # so that both load TensorFlow at the same time
+        another = launcher(interpreter, self.launcher)
+        self._ending.callback(another.close)
+        self.host(another)
+        return another
+
+    def give(self, given: Given, seed: int = 0, by: Launcher | None = None) -> str:
         """Have a function of a person's own executed in a process that is thrown away, once nobody measures, and make
-        it a workload of this process; its slug. Raises `RequestError` with a sentence where it cannot be measured, and
-        `HostFailed`."""
+        it a workload of this process; its slug. ``by``: another launcher. Raises `RequestError` with a sentence where
+        it cannot be measured, and `HostFailed`."""
         self.host()
         with alone(self._name, lambda: False, self._say):
-            return functions.add(deriving.derive(given, {}, seed, self._launcher))
+            return functions.add(deriving.derive(given, {}, seed, by or self.launcher))
 
     def measure(
         self, asked: Asked, look: Callable[[View], None], *, why: bool = False, continue_from: str | None = None
@@ -93,8 +106,21 @@ class Local:
         """Measure, once nobody else on this machine does; ``look`` takes every view of it. ``why``: the strategies of a
         comparison are explained in the end; ``continue_from``: the sweep whose measurements are taken over. Raises
         `RequestError` where it cannot be measured, if that can be told before anything is started, and `HostFailed`."""
-        self._recording = None
         admission.check(asked, (), limits())
+
+        def make(run_id: str, publish: making.Publish, keep: Keep) -> making.Measuring:
+            return making.made(
+                self.store, run_id, asked, self.launcher, publish, parent=continue_from, continue_from=continue_from,
+                keep=keep if why else None,
+            )  # fmt: skip
+
+        return self.record(make, look)
+
+    def record(
+        self, make: Callable[[str, making.Publish, Keep], making.Measuring], look: Callable[[View], None]
+    ) -> Ended:
+        """Measure by what ``make`` makes, once nobody else on this machine does, and write it."""
+        self._recording = None
         self.host()
         run_id = place.new_id()
         recording = Recording(self.store, run_id, is_new=True)
@@ -104,10 +130,7 @@ class Local:
             look(view)
 
         with alone(self._name, lambda: False, self._say):
-            measuring = making.made(
-                self.store, run_id, asked, self._launcher, publish, parent=continue_from, continue_from=continue_from,
-                keep=recording.keep if why else None,
-            )  # fmt: skip
+            measuring = make(run_id, publish, recording.keep)
             publish(measuring.view())
             self._recording = recording
             run = recording.measure(measuring)

@@ -1,8 +1,6 @@
 """From a request to a run: what measures it is made, and measures while a thread of its own writes into the store and
-hears orders from there, so that neither a slow disk nor a locked store holds up what is timed.
-
-Functions raise `RequestError` where a request cannot be measured.
-"""
+hears orders from there, so that neither a slow disk nor a locked store holds up what is timed. Functions raise
+`RequestError` where a request cannot be measured."""
 
 import contextlib
 import logging
@@ -21,10 +19,8 @@ from measure.claims.tries import Tries, seconds_of, still_tried
 from measure.engine import deriving, explanation, sweep
 from measure.engine.bench import Keep, Settings
 from measure.engine.comparison import Comparison
-from measure.engine.explanation import Explanation
 from measure.engine.machine_lock import machine_lock
 from measure.engine.record import View
-from measure.engine.sweep import Sweep
 from measure.machine import environment
 from measure.pool.clock import Clock
 from measure.pool.launcher import Launcher
@@ -43,7 +39,7 @@ from workloads.discovery import DiscoveryError
 
 Publish = Callable[[View], None]
 Asked = Request | SweepRequest | tuple[Claim, ...]
-Measuring = Comparison | Explanation | Sweep | Tries
+Measuring = Comparison | explanation.Explanation | sweep.Sweep | Tries
 SETTINGS = Settings()
 # How often orders are looked for, and how often it is told how it stands and what is new is written.
 LOOK_S, _STAND_S = 0.5, 1.0
@@ -82,13 +78,13 @@ def measuring(
     """The measuring of a request, which begins when it is run. ``parent``: the run that this one repeats or goes on
     with; ``keep``: takes the reasons of a comparison's strategies, without it none are looked for; ``earlier``: points
     that a sweep takes over; ``most_s``: what is left of its time."""
-    settings = _settings(min(most_s, bound_s(asked, why=keep is not None)))
+    settings = settings_of(min(most_s, bound_s(asked, why=keep is not None)))
     made: Measuring
     try:
         if isinstance(asked, Request):
             made = Comparison(run_id, asked, launcher, publish, settings=settings, parent=parent, keep=keep)
         elif isinstance(asked, SweepRequest):
-            made = Sweep(run_id, asked, launcher, publish, settings=settings, parent=parent, earlier=earlier)
+            made = sweep.Sweep(run_id, asked, launcher, publish, settings=settings, parent=parent, earlier=earlier)
         else:
             made = Tries(run_id, asked, launcher, publish, settings=settings, parent=parent)
     except (ScriptError, DiscoveryError) as error:
@@ -119,17 +115,17 @@ def made(
 
 def explaining(
     snapshot: Snapshot, launcher: Launcher, publish: Publish, keep: Keep, tensorflow: Mapping[str, Any] | None
-) -> Explanation:
+) -> explanation.Explanation:
     """The explanation of a run that has ended. ``tensorflow``: what the host says of its devices, once it does."""
     run = snapshot.run
     if refusal := explanation.refusal(run, tensorflow, imported=snapshot.imported):
         raise RequestError(refusal)
     _know_function(run)
     ends_s = min(hosting.limits().run_s or math.inf, deadline.of_explanation(again(run.request)))
-    return Explanation(run, launcher, publish, keep, settings=_settings(ends_s))
+    return explanation.Explanation(run, launcher, publish, keep, settings=settings_of(ends_s))
 
 
-def _settings(ends_s: float) -> Settings:
+def settings_of(ends_s: float) -> Settings:
     return replace(SETTINGS, most_bytes=hosting.limits().memory_bytes, bound_s=ends_s)
 
 
@@ -151,7 +147,6 @@ def _know_function(run: Run) -> None:
 
 
 def to_continue(store: Store, run_id: str) -> Run:
-    """The sweep with which another one goes on."""
     before = ended(store, run_id, "continued")
     if before.imported:
         raise RequestError(
@@ -217,7 +212,7 @@ class Recording:
         self._view = view
 
     def cancel(self) -> None:
-        """End what is measured, or what will be, with what there is."""
+        """End what is measured, or will be, with what there is."""
         self._cancelled = True
         if self._measuring is not None:
             self._measuring.cancel()
@@ -266,7 +261,6 @@ class Recording:
     # --- the thread that writes --------------------------------------------------------------------------------------
 
     def _work(self, measuring: Measuring) -> None:
-        """Hear orders, and write how it stands and what is new."""
         stood_s, written = 0.0, -1  # when that was written last, and which version
         while True:
             try:

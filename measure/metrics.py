@@ -18,8 +18,6 @@ def serve(address: str, port: int) -> None:
 
 
 class _Server(Collector):
-    """The figures of this server and its worker, as they are when they are asked for."""
-
     def collect(self) -> Iterator[Metric]:
         own = client.shared()
         worker, queue = own.host(), own.queue()

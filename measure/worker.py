@@ -19,7 +19,6 @@ from measure.admission import counted
 from measure.engine import deriving
 from measure.engine.bench import clear_leftovers
 from measure.hosting import limits
-from measure.making import Measuring, Recording, alone
 from measure.pool.launcher import HOST_START_S, Launcher, launcher
 from measure.pool.privacy import without_folders
 from measure.run.place import StoreError
@@ -45,7 +44,7 @@ class Worker:
         """``name``: who measures, as others on this machine are told."""
         self.store, self.launcher, self._name = store, launcher_, name
         self._ends = threading.Event()
-        self._recording: Recording | None = None
+        self._recording: making.Recording | None = None
         self._state: tuple[float, WorkerState] | None = None  # as pages were told last, and when
         self._files: Any = {}
         self._runs: Counter[str] = Counter()
@@ -83,7 +82,7 @@ class Worker:
         if not self.store.queue.waits():
             return False
         is_ready = self.launcher.wait_ready(HOST_START_S, self._ends.is_set)
-        with alone(self._name, self._ends.is_set, self.tell) as is_held:
+        with making.alone(self._name, self._ends.is_set, self.tell) as is_held:
             self.tell()
             if not is_held or self._ends.is_set() or (work := self.store.queue.next()) is None:
                 return False
@@ -95,9 +94,8 @@ class Worker:
         return True
 
     def tell(self, waits_for: str = "") -> None:
-        """Tell pages how this worker stands and what files of a person's own offer, where either has changed.
-
-        ``waits_for``: the sentence on whom it waits for, if anybody."""
+        """Tell pages how this worker stands and what files of a person's own offer, where either has changed, and in a
+        sentence whom it ``waits_for``, if anybody."""
         if descriptions.have_changed():  # pages are told before, since a file may hang
             self._tell("files of your own are being loaded")
         self._files = descriptions.describe()
@@ -121,7 +119,7 @@ class Worker:
     def _measure(self, work: Work, snapshot: Snapshot, refusal: str) -> None:
         """Measure or explain a run. ``refusal``: why that cannot be."""
         explains, begun_s = work.kind == "explain", time.monotonic()
-        self._recording = recording = Recording(self.store, snapshot.run.id, work.id if explains else None)
+        self._recording = recording = making.Recording(self.store, snapshot.run.id, work.id if explains else None)
         if self._ends.is_set():  # just now, when there was nothing to cancel
             recording.cancel()
         try:
@@ -145,7 +143,7 @@ class Worker:
         if by := counted(work):
             self.store.queue.spend(by, seconds)
 
-    def _made(self, work: Work, snapshot: Snapshot, recording: Recording) -> Measuring:
+    def _made(self, work: Work, snapshot: Snapshot, recording: making.Recording) -> making.Measuring:
         """The measuring of work. Raises `RequestError` where that cannot be."""
         run, launcher = snapshot.run, self.launcher
         if work.kind == "explain":
@@ -156,7 +154,6 @@ class Worker:
         return making.made(self.store, run.id, asked, launcher, recording.take, parent=run.parent, continue_from=before)
 
     def _checked(self, work: Work, refusal: str) -> Answer:
-        """Look at a function of a person's own, in a process that is thrown away."""
         given = work.job.given
         if refusal or given is None or places.hosted():
             return Answer(refusal=refusal or "no code of a person's own is executed on a hosted server")

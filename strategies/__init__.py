@@ -1,9 +1,7 @@
 """The mappers: ways in which a function is mapped, one file each.
 
-A file with a module-level ``MAPPER``, here also a tuple of a family, is all that a new one takes. Besides this
-package, ``mappers`` in the folder of what is kept is looked through, and so are the folders, or single files, of the
-environment variable MAPBENCH_MAPPERS. Such files are executed by whoever measures, as a test
-runner does with its plug-ins.
+A file with a module-level ``MAPPER``, here also a tuple of a family, is all that a new one takes; where those of a
+person's own are looked for is said in `workloads.discovery`.
 """
 
 import functools
@@ -72,13 +70,12 @@ def version() -> Hashable:
 
 
 def offered(mapper: Mapper, workload: Workload) -> bool:
-    """Return True if the workload, with its options applied, has what the mapper needs."""
     return missing(mapper, workload) is None
 
 
 def missing(mapper: Mapper, workload: Workload, element: str | None = None) -> str | None:
-    """Return the sentence that says what the mapper needs and the workload does not have; None where nothing is
-    missing. ``element`` is the name of a further element function."""
+    """Return the sentence that says what the mapper needs and the workload, with its options applied, does not have;
+    None where nothing is missing. ``element`` is the name of a further element function."""
     if element is not None and element not in workload.elements:
         needed = f"an element function {element!r}"
     elif mapper.rewrite is not None and mapper.rewrite not in workload.rewrites:
@@ -115,23 +112,19 @@ def unsupported(strategy: Strategy, workload: Workload) -> str | None:
 
 def all_strategies(workload: Workload) -> list[Strategy]:
     """Return every offered mapper in each of its modes, of each of the element functions, with default options."""
-    return [strategy for mapper in mappers() if offered(mapper, workload) for strategy in of_mapper(mapper, workload)]
-
-
-def of_mapper(mapper: Mapper, workload: Workload) -> list[Strategy]:
-    """Return a mapper in each of its modes, of each of the workload's element functions, with default options."""
-    further = [{ELEMENT: name} for name in workload.elements if mapper.takes_elements]
-    return [Strategy(mapper.slug, mode, options) for options in ({}, *further) for mode in mapper.modes]
+    made: list[Strategy] = []
+    for mapper in (mapper for mapper in mappers() if offered(mapper, workload)):
+        further = [{ELEMENT: name} for name in workload.elements if mapper.takes_elements]
+        made += [Strategy(mapper.slug, mode, options) for options in ({}, *further) for mode in mapper.modes]
+    return made
 
 
 # --- what is written -------------------------------------------------------------------------------------------------
 
 
 def parse(slug: str) -> Strategy:
-    """Return the strategy written as ``mapper.mode?option=value&…``, its options sorted and defaults left out.
-
-    Raises ValueError with one sentence.
-    """
+    """Return the strategy written as ``mapper.mode?option=value&…``, its options sorted and defaults left out. Raises
+    ValueError with one sentence."""
     head, question, tail = slug.strip().partition("?")
     name, _, mode = head.partition(".")
     pairs = [pair.partition("=") for pair in tail.split("&")] if question else []

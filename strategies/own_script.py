@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from strategies.conversions import tensors
 from workloads import functions
 from workloads.case import Case
-from workloads.functions import Facts, Given
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -25,18 +24,18 @@ class ScriptError(ValueError):
     """A script cannot be put together: the message names the function that is at fault."""
 
 
-def facts(case: Case) -> Facts:
+def facts(case: Case) -> functions.Facts:
     derived = functions.get(case.workload.slug, case.size) or functions.get(case.workload.slug)
     assert derived is not None, "a workload of a given function is only made with its facts"
     return derived.facts
 
 
-def may_draw(given: Given) -> bool:
+def may_draw(given: functions.Given) -> bool:
     """True if the code may draw random numbers. The text of what is pickled does not tell."""
     return re.search("random|initializer|keras|cloudpickle", given.code) is not None
 
 
-def seeds(given: Given, seed: int) -> str:
+def seeds(given: functions.Given, seed: int) -> str:
     """The lines that seed what the code may draw, so that each process has the same variables and elements."""
     if not may_draw(given):
         return ""
@@ -44,7 +43,7 @@ def seeds(given: Given, seed: int) -> str:
     return f"import random\n\nrandom.seed({seed})\nnp.random.seed({seed})\ntf.random.set_seed({seed})"
 
 
-def check(given: Given) -> None:
+def check(given: functions.Given) -> None:
     """Raise `ScriptError` with a sentence where the code is no Python, binds a name that every script uses itself, or
     lacks one that was named. Nothing is executed."""
     try:
@@ -80,6 +79,3 @@ def in_float64(elems):
         return tf.cast(leaf, tf.float64) if leaf.dtype.is_floating else leaf
 
     return tf.nest.map_structure(one, elems)
-
-
-HELPERS = (tensors, with_batch)

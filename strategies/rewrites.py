@@ -12,35 +12,21 @@ def _of_rewrite(name: str, order: int, title: str, summary: str, **fields: Any) 
 
 
 MAPPER = (
-    _of_rewrite(
-        *("batched", 90, "Hand-written batch"),
-        "no mapping at all: the workload's rewrite works on the whole batch at once",
-    ),
-    _of_rewrite(
-        *("accumulate", 91, "Accumulated chunks"),
+    _of_rewrite("batched", 90, "Hand-written batch",
+        "no mapping at all: the workload's rewrite works on the whole batch at once"),
+    _of_rewrite("accumulate", 91, "Accumulated chunks",
         "vectorised chunks one after another, each added to the result: memory follows the chunk, not the batch",
-        steps="chunks",
-        default_modes=("graph", "xla"),
-        options=(CHUNK,),
-    ),
-    _of_rewrite(
-        *("jacobian", 92, "GradientTape.jacobian"),
-        "the losses of all examples, and one Jacobian of them by the parameters, which TensorFlow vectorises",
-    ),
-    _of_rewrite(
-        *("tape_batch_jacobian", 94, "GradientTape.batch_jacobian"),
-        "one forward pass over the batch, and batch_jacobian, which knows that examples do not mix",
-    ),
-    _of_rewrite(
-        *("recompute", 96, "tf.recompute_grad"),
-        "the batched rewrite under tf.recompute_grad: intermediates are computed again instead of kept",
-    ),
-    _of_rewrite(
-        *("ragged", 98, "Ragged tf.map_fn"),
+        steps="chunks", default_modes=("graph", "xla"), options=(CHUNK,)),
+    _of_rewrite("jacobian", 92, "GradientTape.jacobian",
+        "the losses of all examples, and one Jacobian of them by the parameters, which TensorFlow vectorises"),
+    _of_rewrite("tape_batch_jacobian", 94, "GradientTape.batch_jacobian",
+        "one forward pass over the batch, and batch_jacobian, which knows that examples do not mix"),
+    _of_rewrite("recompute", 96, "tf.recompute_grad",
+        "the batched rewrite under tf.recompute_grad: intermediates are computed again instead of kept"),
+    _of_rewrite("ragged", 98, "Ragged tf.map_fn",
         "tf.map_fn with a RaggedTensorSpec, for outputs whose shape depends on the values, then padded",
-        steps="while",
-    ),
-)
+        steps="while"),
+)  # fmt: skip
 
 
 def mappers_of(workloads: Iterable[Workload], mappers: Collection[Mapper]) -> dict[str, Mapper]:

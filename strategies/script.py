@@ -47,20 +47,12 @@ _ARRAYS_STAY = (
 
 
 def build(
-    case: Case,
-    strategy: Strategy | str,
-    *,
-    threads: int | None = None,
-    memory_limit_mib: int | None = None,
-    allocator: str = "pool",
+    case: Case, slug: str, *, threads: int | None = None, memory_limit_mib: int | None = None, allocator: str = "pool"
 ) -> str:
-    """Return the script that makes the inputs and maps the workload's function over them.
-
-    It needs TensorFlow and NumPy. ``threads`` is the size of TensorFlow's pools of threads. ``allocator``: ``pool`` has
-    freed memory stay in the process, ``default`` leaves it to TensorFlow and the C library. Raises `ScriptError` where
-    two functions of it have the same name.
-    """
-    strategy = strategies.parse(strategy) if isinstance(strategy, str) else strategy
+    """Return the script that makes the inputs and maps the workload's function over them. ``threads`` is the size of
+    TensorFlow's pools of threads. ``allocator``: ``pool`` has freed memory stay in the process, ``default`` leaves it
+    to TensorFlow and the C library. Raises `ScriptError` where two functions of it have the same name."""
+    strategy = strategies.parse(slug)
     mapper, script = strategies.mapper(strategy.mapper), _Script(case)
     arrays = mapper.arrays or mapper.element == "numpy_element"
     kind, _, index = case.device.partition(":")
@@ -83,12 +75,9 @@ def build(
 
 
 def build_reference(case: Case) -> str:
-    """Return the script that computes the float64 reference.
-
-    Executed, it has ``elems``, ``variables`` where there are any, ``reference_output`` (of float64), and ``compared``,
-    the numbers of the elements that it computes, where these are not all. That of a workload with a ``reference`` or a
-    rewrite ``numpy`` needs only NumPy (and ml_dtypes where the dtype is bfloat16).
-    """
+    """Return the script that computes the float64 reference. Executed, it has ``elems``, ``variables`` where there are
+    any, ``reference_output``, and ``compared``, the numbers of the elements that it computes, where these are not all.
+    That of a workload with a ``reference`` or a rewrite ``numpy`` needs no TensorFlow."""
     workload, own, script = case.workload, case.workload.own, _Script(case)
     if own is not None:
         how = own_script.facts(case).reference
@@ -149,9 +138,6 @@ def mapping(source: str) -> str:
     return "\n\n".join(parts)
 
 
-# --- parts -----------------------------------------------------------------------------------------------------------
-
-
 class _Script:
     """The parts of a script of a case, in the order in which they stand in it: ``modules`` of Python's own that it
     imports, ``settings`` of TensorFlow before its first op, ``functions``, lines of ``data``, and ``blocks``."""
@@ -171,7 +157,7 @@ class _Script:
         if self._own is not None:
             facts, values = own_script.facts(case), {**case.size, "seed": case.seed}
             called = f"({_keywords({name: values[name] for name in facts.parameters})})" if facts.is_called else ""
-            self.functions += own_script.HELPERS
+            self.functions += (tensors, own_script.with_batch)
             self.data.append(f"elems = with_batch({self._own.elems}{called}, {case.batch})")
             return
         self.functions += filter(None, (workload.inputs, workload.variables))

@@ -61,11 +61,7 @@ MAPPER = (
         apply=map_with_vectorized_map,
         steps="vectorised",
         one_shape=ONE_SHAPE,
-        options=(
-            Option(
-                "fallback_to_while_loop", True, "run ops that cannot be vectorised in a loop, or fail", (True, False)
-            ),
-        ),
+        options=(_FALLBACK,),
         order=30,
     ),
     Mapper(

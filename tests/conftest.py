@@ -109,13 +109,6 @@ def _own_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         yield
 
 
-@pytest.fixture(autouse=True)
-def _own_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Functions that a test gives are no workloads of the next one."""
-    for by_slug in ("_derived", "_workloads"):
-        monkeypatch.setattr(functions, by_slug, {})
-
-
 @pytest.fixture(scope="session")
 def host() -> Iterator[Launcher]:
     """A host for all tests that only need one: TensorFlow is imported once for them.

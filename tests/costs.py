@@ -1,14 +1,13 @@
 """A sweep without processes: latencies of a + b·n, and what processes, their samples and the machine add to them."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
-from measure.judge.levels import levels_of, ratio
-from measure.run.run import Axis, Latency, Measurement, Point, Replica
+from measure.run.run import Axis, Measurement, Point, Replica
 
 # slug → (seconds per call, seconds per element)
 Costs = Mapping[str, tuple[float, float]]
@@ -51,8 +50,8 @@ def point(
     samples: int = 13,
     name: str = "batch",
 ) -> Point:
-    """A complete point: in each round one process of every strategy, and the fastest as its ranking. ``latencies_s``:
-    the lower quartile of each strategy's samples, at the machine's pace in the middle of the rounds."""
+    """A complete point before it is analysed: in each round one process of every strategy. ``latencies_s``: the lower
+    quartile of each strategy's samples, at the machine's pace in the middle of the rounds."""
     # The disturbed ones are all above it.
     quartile = float(special.ndtri(0.25 / (1 - model.disturbed_share)))
     rounds = np.arange(processes)[:, np.newaxis] - (processes - 1) / 2
@@ -75,27 +74,18 @@ def point(
             )
             for number, of_process in enumerate(samples_s)
         ]
-        latency = Latency(
-            median_s=float(np.median(samples_s)), low_s=float(samples_s.min()), high_s=float(samples_s.max())
-        )
         measurements.append(
             Measurement(
-                strategy=slug, mapper=mapper, mode=mode, outcome="ok", stage="done", latency=latency, options=options,
-                replicas=replicas,
+                strategy=slug, mapper=mapper, mode=mode, outcome="ok", stage="done", options=options, replicas=replicas
             )
-        )  # fmt: skip
-    return Point(at={name: value}, status="complete", measurements=measurements, ranking=ranking(measurements))
+        )
+    return Point(at={name: value}, status="complete", measurements=measurements)
 
 
-def ranking(measurements: Sequence[Measurement]) -> list[list[str]]:
-    """Every strategy that is not clearly slower than the fastest leads."""
-    levels = levels_of(measurements).by_slug
-    best = min(levels, key=lambda slug: levels[slug].log_mean)
-    return [[slug for slug in levels if ratio(levels[slug], levels[best], 0.95).low <= 1]]
-
-
-def points(values: Iterable[int], costs: Costs, rng: np.random.Generator, model: Model = MODELS[0]) -> list[Point]:
+def points(
+    values: Iterable[int], costs: Costs, rng: np.random.Generator, model: Model = MODELS[0], processes: int = 3
+) -> list[Point]:
     return [
-        point(value, {slug: fixed + each * value for slug, (fixed, each) in costs.items()}, rng, model)
+        point(value, {slug: fixed + each * value for slug, (fixed, each) in costs.items()}, rng, model, processes)
         for value in values
     ]

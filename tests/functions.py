@@ -32,11 +32,6 @@ def to_number(x):
 def solve(x):
     return tf.linalg.cholesky_solve(tf.linalg.cholesky(x["a"]), x["b"])
 
-def branchy(x):
-    if tf.reduce_sum(x) > 4.0:
-        return x * 2
-    return x + 1
-
 table = tf.Variable(np.arange(30, dtype=np.float32).reshape(10, 3))
 ids = np.array([[1, 2], [3, 3], [0, 9]])
 
@@ -117,7 +112,6 @@ import numpy as np
 import tensorflow as tf
 
 block = tf.keras.Sequential([tf.keras.layers.Dense(16), tf.keras.layers.BatchNormalization()])
-model = tf.keras.Sequential([tf.keras.Input((8,)), tf.keras.layers.Dense(4, activation="tanh")])
 
 def vectors(batch=12, seed=0):
     return np.random.default_rng(seed).random((batch, 8), dtype=np.float32)
@@ -129,9 +123,4 @@ def drops(x):
 
 def dense(x):
     return block(x[None])[0]
-
-def gradient(x):
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(model(x[None]) ** 2)
-    return tape.gradient(loss, model.trainable_variables)
 """

@@ -21,15 +21,13 @@ SAMPLES_A_TURN, TURN_S = 2, 0.01
 @dataclass(frozen=True)
 class Model:
     """Relative standard deviations of processes, of samples, and of what a round does to all that take their turn; the
-    share of samples that are disturbed, and by which factor; ``drift``: how much slower everything is at the end than
-    at first (0.3: 30 %)."""
+    share of samples that are disturbed, and by which factor."""
 
     process: float = 0.02
     sample: float = 0.03
     round: float = 0.05
     disturbed_share: float = 0.03
     disturbed_factor: float = 1.5
-    drift: float = 0.0
 
 
 @dataclass
@@ -45,7 +43,7 @@ def simulate(latencies_s: Mapping[str, float], model: Model, seed: int) -> Resul
     others two."""
     rng = np.random.default_rng(seed)
     rounds = FIRST_ROUNDS + ROUNDS
-    paces = rng.normal(0.0, model.round, rounds) + np.linspace(0.0, math.log1p(model.drift), rounds)
+    paces = rng.normal(0.0, model.round, rounds)
     fastest = min(latencies_s, key=lambda slug: latencies_s[slug])
     measurements = []
     for slug, latency_s in [*latencies_s.items(), (fastest + TWIN, latencies_s[fastest])]:

@@ -1,9 +1,7 @@
 """The workloads: functions that are mapped, one file each.
 
-A file with a module-level ``WORKLOAD``, here also a tuple of several, is all that a new one takes. Besides this
-package, ``workloads`` in the folder of what is kept is looked through, and so are the folders, or single files, of
-the environment variable MAPBENCH_WORKLOADS. Such files are executed by whoever measures, as a test
-runner does with its plug-ins.
+A file with a module-level ``WORKLOAD``, here also a tuple of several, is all that a new one takes; where those of a
+person's own are looked for is said in `workloads.discovery`.
 """
 
 import inspect

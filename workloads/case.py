@@ -12,12 +12,10 @@ from workloads.spec import Cost, Leaf, Workload, leaves, map_leaves, type_nest
 
 @dataclass(frozen=True)
 class Case:
-    """A workload with everything that its functions may ask for.
-
-    ``workload`` has its options applied (see `Workload.variant`), whichever was given. ``size`` has a value for each of
-    its sizes, and ``options`` for each of its options: those that are not given have their defaults. ``device`` is
-    ``CPU:0`` or ``GPU:n``, and ``seed`` is that of the inputs. Bytes are those of the whole batch.
-    """
+    """A workload with everything that its functions may ask for. ``workload`` has its options applied (see
+    `Workload.variant`), whichever was given. ``size`` has a value for each of its sizes, and ``options`` for each of
+    its options: those that are not given have their defaults. ``device`` is ``CPU:0`` or ``GPU:n``, and ``seed`` is
+    that of the inputs. Bytes are those of the whole batch."""
 
     workload: Workload
     size: Mapping[str, int]
@@ -48,10 +46,8 @@ class Case:
 
     def arguments(self, function: Callable[..., Any], *, further: bool = False) -> dict[str, Any]:
         """Return the case's value for each argument that ``function`` names, in its order, and all for ``**``; only of
-        the ``further`` ones after a ``*``, where it is handed tensors or arrays.
-
-        Raises ValueError with a sentence where it needs one that no case has.
-        """
+        the ``further`` ones after a ``*``, where it is handed tensors or arrays. Raises ValueError with a sentence
+        where it needs one that no case has."""
         values = {**self.size, **self.options, "dtype": self.dtype, "seed": self.seed}
         named: dict[str, Any] = {}
         for parameter in _parameters(function):
@@ -96,7 +92,7 @@ class Case:
 
     @cached_property
     def captured_bytes(self) -> int:
-        """Bytes of what a strategy captures: the workload's variables."""
+        """Bytes of the workload's variables, which a strategy captures."""
         return sum(leaf.bytes for leaf in self.leaves(self.workload.variable_leaves))
 
     @cached_property

@@ -17,7 +17,7 @@ import msgspec
 
 from workloads.case import Case
 from workloads.discovery import Offers, discoveries
-from workloads.functions import leaves_from_wire, leaves_to_wire
+from workloads.functions import leaves_from_wire, leaves_to_wire, stand_in
 from workloads.sources import helpers_of, source_of
 from workloads.spec import Cost, Workload
 
@@ -61,16 +61,15 @@ def described(item: Any) -> Any:
         table += _table(item)
         parts |= dict.fromkeys(_ASKED)
         parts["variants"] = {
-            option: {str(value): _without(_ASKED, changes) for value, changes in by_value.items()}
+            option: {
+                str(value): {name: part for name, part in changes.items() if name not in _ASKED}
+                for value, changes in by_value.items()
+            }
             for option, by_value in item.variants.items()
         }
     data = msgspec.json.decode(msgspec.json.encode({"parts": parts, "table": table}, enc_hook=_function))
     of_data(data, type(item))  # what a page could not make something of is told here
     return data
-
-
-def _without(names: tuple[str, ...], values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name not in names}
 
 
 def _function(function: Any) -> Any:
@@ -173,15 +172,12 @@ def _with_functions(data: Any) -> Any:
 
 @functools.cache  # the same function in two places is one function, as a script needs it
 def _stand_in(text: bytes) -> Callable[..., Any]:
-    def stands_in() -> None: ...
-
-    data = msgspec.json.decode(text)
-    stands_in.__name__ = data[_NAME]
-    of = inspect.Parameter
+    data, of = msgspec.json.decode(text), inspect.Parameter
     parameters = [
         of(name, getattr(of, kind), default=None if has_default else of.empty)
         for name, kind, has_default in data["parameters"]
     ]
     signature, helpers = inspect.Signature(parameters), _with_functions(data["helpers"])
-    vars(stands_in).update(__signature__=signature, __source__=data["source"], __helpers__=helpers)
-    return stands_in
+    function = stand_in(data[_NAME])
+    vars(function).update(__signature__=signature, __source__=data["source"], __helpers__=helpers)
+    return function

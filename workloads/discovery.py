@@ -1,8 +1,8 @@
 """Finds what files offer under one module-level name: those of a package, and those of a person's own.
 
-Workloads and mappers are both found this way, so that adding one file is all that adding one takes. A person's own
-files are executed by who measures, as a test runner does with its plug-ins: the worker, the command line, Python. The
-worker describes them, and the process of the pages, which may hang or end with no file, takes that in their place.
+A person's own files are executed by who measures, as a test runner does with its plug-ins: the worker, the command
+line, Python. The worker describes them, and the process of the pages, which may hang or end with no file, takes that
+in their place.
 """
 
 import functools
@@ -61,13 +61,11 @@ class Offers(Generic[T]):
 
 @dataclass(eq=False)
 class Discovery(Generic[T]):
-    """Finds what the modules of ``package``, and files of a person's own, offer under the name ``attribute``.
-
-    Those files are in the folder ``own_folder`` of `places.home`, and in the folders, or are the single files, that the
+    """Finds what the modules of ``package``, and files of a person's own, offer under the name ``attribute``. Those
+    files are in the folder ``own_folder`` of `places.home`, and in the folders, or are the single files, that the
     environment variable ``variable`` holds, joined by ``os.pathsep``. Each has to pass ``check``, and all are executed
     again when one has changed; an error in one costs only that file. What the package offers comes first, in ``order``
-    and then by name. Safe to use from several threads.
-    """
+    and then by name. Safe to use from several threads."""
 
     package: str
     attribute: str
@@ -93,7 +91,6 @@ class Discovery(Generic[T]):
             return self._offers
 
     def has_changed(self) -> bool:
-        """True if files are to be executed, or are gone."""
         return self._versions_now() != self._versions
 
     def take(self, files: Mapping[str, T | str]) -> None:

@@ -17,6 +17,13 @@ _FOLDER = "elems"
 _NAMED = re.compile(rb'\\"' + _FOLDER.encode() + rb'\\", \\"([^"/\\]+-[0-9a-f]{12}\.np[yz])\\"')
 # What the elements are called in the code that loads them: a name that no code has by chance.
 NAME = "elements_of_file"
+_LOADING = """\
+import os
+import pathlib
+import numpy
+{} = numpy.load(pathlib.Path(  # which stays where it was measured, until newer ones take its room
+    os.environ.get("MAPBENCH_HOME") or pathlib.Path.home() / ".mapbench", "{}", "{}"
+))"""
 # A process that derives what is known of a function may take as much, and would refuse more after minutes of copying.
 MOST_BYTES = 4 * 2**30
 # Of copies, as many bytes stay: those that were given last.
@@ -41,10 +48,8 @@ def remove(names: Iterable[str]) -> None:
 
 
 def store(file: str) -> str:
-    """Keep a copy of a file ``.npy`` or ``.npz``, for which the oldest may go; the code that loads it as `NAME`.
-
-    Raises `DiscoveryError` with a sentence where it cannot be read or is larger than `MOST_BYTES`.
-    """
+    """Keep a copy of a file ``.npy`` or ``.npz``, for which the oldest may go; the code that loads it as `NAME`. Raises
+    `DiscoveryError` with a sentence where it cannot be read or is larger than `MOST_BYTES`."""
     path, folder = Path(file), places.home() / _FOLDER
     try:
         if (held := path.stat().st_size) > MOST_BYTES:
@@ -67,14 +72,4 @@ def store(file: str) -> str:
             held += status.st_size
             if held > KEPT_BYTES:
                 one.unlink()
-    return "\n".join(
-        [
-            "import os",
-            "import pathlib",
-            "import numpy",
-            f"{NAME} = numpy.load(pathlib.Path(  # which stays where it was measured, until newer ones take its room",
-            f'    os.environ.get("MAPBENCH_HOME") or pathlib.Path.home() / ".mapbench", "{_FOLDER}", "{name}"',
-            "))",
-            *([f"{NAME} = dict({NAME})"] if path.suffix == ".npz" else []),
-        ]
-    )
+    return _LOADING.format(NAME, _FOLDER, name) + f"\n{NAME} = dict({NAME})" * (path.suffix == ".npz")

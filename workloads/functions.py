@@ -1,13 +1,12 @@
 """Functions of a person's own as workloads: the code as it was given, and what was derived from it.
 
 Everything here is data. The code is executed in processes that are thrown away (`measure.subject.derive`), and a
-workload made of it is known to this process only, from the moment somebody here gives it: a run that was imported
-or is opened by a link brings its code along as text, and makes no workload of it.
+workload is made of it where somebody gives it to this process, and never of the code that an imported run brings along.
 """
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -103,7 +102,6 @@ def leaves_to_wire(nest: type_nest) -> Any:
 
 
 def leaves_from_wire(wire: Any) -> type_nest:
-    """Return the nest of `Leaf` that `leaves_to_wire` has written."""
     kind, value = wire
     if kind == "leaf":
         return msgspec.convert(value, Leaf)
@@ -145,12 +143,20 @@ def workloads() -> Mapping[str, Workload]:
 
 
 def version() -> int:
-    """Return a number that grows with each function that is given."""
     return len(_workloads)
 
 
 def _beside_batch(size: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple((name, size[name]) for name in sorted(size) if name != "batch")
+
+
+def stand_in(name: str) -> Any:
+    """A function that stands in for one of this name, which scripts hold: it is never called."""
+
+    def stands_in() -> None: ...
+
+    stands_in.__name__ = name
+    return stands_in
 
 
 def _workload(own: OwnFunction) -> Workload:
@@ -163,14 +169,6 @@ def _workload(own: OwnFunction) -> Workload:
     def cost(**case: Any) -> Cost:
         facts = at(case)
         return Cost(facts.ops, facts.flops, facts.batched_temporary_bytes, facts.depth)
-
-    def named(name: str) -> Callable[[], None]:
-        """A stand-in for a function of the code: scripts hold its name, and it is never called here."""
-
-        def stands_in() -> None: ...
-
-        stands_in.__name__ = name
-        return stands_in
 
     further = {name: value for name, value in first.size.items() if name != "batch"}
     return Workload(
@@ -188,10 +186,10 @@ def _workload(own: OwnFunction) -> Workload:
         ),
         presets=first.presets,
         dtypes=(first.dtype,),
-        inputs=named(given.elems),
-        element=named(given.function),
-        rewrites={"batched": named(given.batched)} if given.batched else {},
-        reference=named(given.reference),
+        inputs=stand_in(given.elems),
+        element=stand_in(given.function),
+        rewrites={"batched": stand_in(given.batched)} if given.batched else {},
+        reference=stand_in(given.reference),
         element_input=lambda **case: leaves_from_wire(at(case).element),
         element_output=lambda **case: leaves_from_wire(at(case).result),
         variable_leaves=lambda **case: (Leaf((at(case).variable_bytes,), "uint8"),),

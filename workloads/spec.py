@@ -43,10 +43,8 @@ class SizeParameter:
 
 @dataclass(frozen=True)
 class Option:
-    """A named choice of a workload or a mapper.
-
-    ``values`` lists what is valid; where it is None, whole numbers from ``least`` to ``most`` are.
-    """
+    """A named choice of a workload or a mapper: one of ``values``, or where these are None a whole number from
+    ``least`` to ``most``."""
 
     name: str
     default: str | int | bool
@@ -216,10 +214,9 @@ class Workload:
         """Return the options of each case that a table of everything shows: none, then each further value by itself."""
         return [{}, *({one.name: value} for one in self.options for value in one.values or () if value != one.default)]
 
-    def variant(self, options: Mapping[str, Any] | None = None) -> "Workload":
+    def variant(self, options: Mapping[str, Any]) -> "Workload":
         """Return the workload with the fields that its options replace; see `workloads.case.Case`."""
-        chosen = {**self.default_options(), **(options or {})}
-        changes: dict[str, Any] = {}
+        chosen, changes = {**self.default_options(), **options}, dict[str, Any]()
         for name, by_value in self.variants.items():
             changes |= {str(value): fields for value, fields in by_value.items()}.get(str(chosen[name]), {})
         return replace(self, **changes, variants={}) if changes else self
@@ -231,12 +228,11 @@ def leaves(nest: type_nest) -> list[Leaf]:
         return [nest]
     if not isinstance(nest, Mapping | list | tuple):
         raise ValueError(f"{nest!r} is neither a Leaf nor a tuple, list or dict of them")
-    parts = [nest[key] for key in sorted(nest)] if isinstance(nest, Mapping) else list(nest)
+    parts = [nest[key] for key in sorted(nest)] if isinstance(nest, Mapping) else nest
     return [leaf for part in parts for leaf in leaves(part)]
 
 
 def map_leaves(function: Callable[[Leaf], Any], nest: type_nest) -> type_nest:
-    """Return the same structure with ``function`` applied to every leaf."""
     if isinstance(nest, Leaf):
         return function(nest)
     if isinstance(nest, Mapping):

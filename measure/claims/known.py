@@ -335,9 +335,7 @@ _LIMITS = (
     ),
 )  # fmt: skip
 
-_ALL = (*_SPEED, *_MEMORY, *_TRACING, *_LIMITS)
-
 
 def all_claims() -> tuple[Claim, ...]:
     """The claims by question, those that need a GPU last."""
-    return _ALL
+    return (*_SPEED, *_MEMORY, *_TRACING, *_LIMITS)

@@ -1,8 +1,4 @@
-"""A claim as data: a sentence, who says it, what has to be measured, and what its figures would have to be.
-
-A test of a claim is a predicate on what was measured for one need. It answers with the figures in words, and with the
-threshold that the claim has for them.
-"""
+"""A claim as data: a sentence, who says it, what has to be measured, and what its figures would have to be."""
 
 import functools
 import hashlib
@@ -130,12 +126,10 @@ class Claim:
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """The needs of the tests, none twice."""
         return tuple({test.need.key: test.need for test in self.tests}.values())
 
 
 def claim(id: str, question: Question, said: tuple[str, ...], sentence: str, *tests: Predicate, **more: Any) -> Claim:
-    """A claim with these tests; ``more``: its other fields."""
     return Claim(id, question, said, sentence, tests, **more)
 
 
@@ -232,7 +226,8 @@ class Ends(Predicate):
         item = _run(evidence).measurement(self.strategy)
         if item.outcome in ("not_run", "cancelled", "timeout"):
             raise Missing(f"{self.strategy} was not run to its end ({item.outcome.replace('_', ' ')})")
-        ends = "runs, and is right" if item.outcome == "ok" else f"ends as {_end_of(item)}"
+        end = text.outcome(item.outcome, item.error.message if item.error else "")
+        ends = "runs, and is right" if item.outcome == "ok" else f"ends as {end}"
         return Seen("yes" if item.outcome == self.outcome else "no", f"{self.strategy} {ends}")
 
 
@@ -260,12 +255,8 @@ def _item(evidence: Evidence, slug: str) -> Measurement:
     """The measurement of a strategy whose values are right."""
     item = _run(evidence).measurement(slug)
     if item.outcome != "ok":
-        raise Missing(f"{slug} ended as {_end_of(item)}")
+        raise Missing(f"{slug} ended as {text.outcome(item.outcome, item.error.message if item.error else '')}")
     return item
-
-
-def _end_of(item: Measurement) -> str:
-    return item.outcome.replace("_", " ") + (f": {item.error.message}" if item.error else "")
 
 
 # --- predicates on a script ------------------------------------------------------------------------------------------
@@ -310,7 +301,6 @@ class Fails(Predicate):
 
 
 def _figure(evidence: Evidence, name: str) -> Any:
-    """The figure that a script reported by this name."""
     if (end := evidence.script) is None:
         raise Missing(evidence.reason or "it was not measured")
     if end.error:

@@ -18,7 +18,6 @@ _WIDTH = 110
 
 
 def listing() -> list[dict[str, Any]]:
-    """All claims as data, by question."""
     return [
         {name: getattr(claim, name) for name in _LISTED} | {"seconds": seconds_of([claim])}
         for claim in known.all_claims()
@@ -52,9 +51,6 @@ def markdown(run: Run) -> list[str]:
     """The verdicts of a run as Markdown, in paragraphs; the words of figures are shown as they are."""
     about = (environment.machine(run.environment), f"TensorFlow {run.environment.get('tensorflow', '?')}")
     parts = [f"**{summary(run)}**", markdown_text.plain(", ".join(filter(None, (*about, run.created[:10]))))]
-    if run.status != "complete":
-        reason = markdown_text.plain(run.stop_reason) or "no reason is known"
-        parts.append(f"The run is not complete ({run.status}): {reason}.")
     cells = [
         (claim.sentence.replace("|", "\\|"), f"**{verdict.word}**", markdown_text.plain(verdict.sentence))
         for claim, verdict in of_claims(run)

@@ -17,7 +17,6 @@ from measure.judge import analysis, sweep_findings
 from measure.pool.clock import Clock
 from measure.pool.launcher import HOST_START_S, Launcher
 from measure.run import place, text
-from measure.run.place import utc_now
 from measure.run.request import Request, RequestError, parse
 from measure.run.run import Evidence, Run, Status
 
@@ -46,7 +45,6 @@ def needs_of(claims: Sequence[Claim]) -> tuple[Need, ...]:
 
 
 def seconds_of(claims: Sequence[Claim]) -> float:
-    """Return about how long trying claims takes."""
     return sum(need.seconds for need in needs_of(claims))
 
 
@@ -59,17 +57,8 @@ def words_of(need: Need) -> str:
 
 
 def request_of(need: Compare) -> Request:
-    """Return the comparison that measures a need."""
-    return parse(
-        {
-            "workload": need.workload,
-            "size": dict(need.size),
-            "strategies": list(need.strategies),
-            "device": need.device,
-            "workload_options": dict(need.options),
-            "budget_s": 2 * need.seconds,
-        }
-    )
+    asked = {name: getattr(need, name) for name in ("workload", "size", "strategies", "device")}
+    return parse({**asked, "workload_options": need.options, "budget_s": 2 * need.seconds})
 
 
 class Tries(Parts):
@@ -77,15 +66,9 @@ class Tries(Parts):
     reason becomes its evidence, and the others go on."""
 
     def __init__(
-        self,
-        run_id: str,
-        claims: Sequence[Claim],
-        launcher: Launcher,
-        publish: Callable[[View], None],
-        *,
-        settings: Settings,
-        parent: str | None = None,
-    ) -> None:
+        self, run_id: str, claims: Sequence[Claim], launcher: Launcher, publish: Callable[[View], None], *,
+        settings: Settings, parent: str | None = None,
+    ) -> None:  # fmt: skip
         self._claims, self._launcher, self._publish = claims, launcher, publish
         # Neither the limit nor what the operating system sees is a figure of any claim.
         self._settings = dataclasses.replace(settings, probes=False, process_peaks=False)
@@ -95,7 +78,7 @@ class Tries(Parts):
             workload=WORKLOAD, size={}, dtype="", device="CPU:0", strategies=[], budget_s=max(1.0, seconds)
         )
         run = Run(
-            id=run_id, kind="claims", parent=parent, created=utc_now(), request=self.request.record(),
+            id=run_id, kind="claims", parent=parent, created=place.utc_now(), request=self.request.record(),
             claims=[claim.id for claim in claims], evidence=[], digest={},
         )  # fmt: skip
         super().__init__(View(run, {}, forecast_s=seconds))
@@ -103,7 +86,7 @@ class Tries(Parts):
     def run(self) -> Run:
         """Measure, and return the finished run. Does not raise for what a script, a strategy or a person did."""
         with self._clock.running():
-            run = replace(self._view.run, started=utc_now(), environment=here(self._launcher, None))
+            run = replace(self._view.run, started=place.utc_now(), environment=here(self._launcher, None))
             self._view = dataclasses.replace(self._view, run=run, started_s=time.monotonic())
             needs = needs_of([claim for claim in self._claims if not verdicts.lacking(claim, run.environment)])
             for number, need in enumerate(needs, 1):
@@ -123,7 +106,7 @@ class Tries(Parts):
             status, reason = "budget", "a person stopped it"
         elif self._clock.is_over:
             status, reason = "budget", f"{self._clock.over} before everything that the claims need was measured"
-        return close(run, status, reason, utc_now())
+        return close(run, status, reason, place.utc_now())
 
     def _measured(self, need: Need) -> Evidence:
         """The evidence of a need, measured in the time that is left; where it cannot be measured, the reason."""
@@ -153,7 +136,6 @@ class Tries(Parts):
 
 
 def close(run: Run, status: Status, reason: str, finished: str) -> Run:
-    """Return a run of claims at its end, with its verdicts counted."""
     run = replace(run, status=status, stop_reason=reason, finished=finished)
     return replace(run, verdict=verdicts.summary(run))
 

@@ -32,7 +32,6 @@ def of_claims(run: Run) -> list[tuple[Claim, Verdict]]:
 
 
 def gone(run: Run) -> list[str]:
-    """The ids of a run's claims that are no longer tried."""
     ids = {claim.id for claim in known.all_claims()}
     return [claim_id for claim_id in run.claims or () if claim_id not in ids]
 
@@ -48,7 +47,6 @@ def summary(run: Run) -> str:
 
 
 def of_run(claim: Claim, run: Run) -> Verdict:
-    """The verdict on a claim by a run of claims."""
     return judge(claim, {item.need: item for item in run.evidence or []}, run.environment)
 
 

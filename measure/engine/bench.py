@@ -34,6 +34,7 @@ from strategies import script
 
 # Folders of benches: the reference and what subjects leave, as long as the bench is open.
 _FOLDER_PREFIX = "mapbench-case-"
+REFERENCE = "reference"
 UNTIMED = "not timed, since the time budget was spent: a longer one leaves it some"
 # What a live subject takes of a GPU beside its tensors: CUDA's context, kernels and libraries; and until these are
 # loaded and tuned at their first call.
@@ -241,6 +242,14 @@ class Bench:
             case_dir=str(self.folder),
             **more,
         )
+
+    def launcher_of(self, slug: str) -> Launcher:
+        """The launcher of a strategy's processes, or of the `REFERENCE`'s."""
+        return self.launcher
+
+    def start(self, role: Any, slug: str, **more: Any) -> int:
+        """Start a subject of a strategy, as its `spec` says; its number."""
+        return self.dialogues.start(self.spec(role, slug, **more), self.launcher_of(slug))
 
     def quickest_first(self, slugs: Iterable[str]) -> list[str]:
         """The strategies, or twins, by the forecast of their first calls."""

@@ -11,12 +11,14 @@ import math
 import os
 import pickle
 from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 
 import strategies
 from measure.engine import explanation
-from measure.engine.bench import FRESH_START_S, UNTIMED, Bench, here, is_timed
+from measure.engine.bench import FRESH_START_S, REFERENCE, UNTIMED, Bench, here, is_timed
+from measure.engine.record import original
 from measure.engine.turns import Turns
 from measure.judge import analysis, limit, warnings
 from measure.machine import environment, load
@@ -28,6 +30,7 @@ from measure.run.run import TIME_OVER, Error, Run, Status, Warning
 from measure.subject import messages
 from measure.subject.messages import Spec
 from strategies import chunks, own_script, script
+from workloads.spec import Workload
 
 # Memory and correctness are begun within this share of the budget, so that there is time for latencies; process peaks
 # where they end by forecast within so many seconds after the budget.
@@ -46,11 +49,14 @@ LOAD_WINDOW_S = 0.5
 class Comparison(Bench):
     """Runs one request. `run` blocks; `cancel` and `stop` may be called from any thread."""
 
+    turns = Turns  # who takes them
+    facts: dict[str, Any] = {}  # of an environment that is not this process' own
+
     def run(self) -> Run:
         """Measure, and return the finished run. Does not raise for what a strategy, the host or a person did."""
         status: Status
         with self.opened():
-            about = here(self.launcher, self.request.threads)
+            about = here(self.launcher, self.request.threads) | self.facts
             self.record = replace(self.record, started=utc_now(), environment=about)
             try:
                 status, reason = self._measure()
@@ -81,7 +87,7 @@ class Comparison(Bench):
         working = self.quickest_first(self.working())
         if working:
             self._look_at_others(watch)
-        turns = Turns(self, begun_s + self.budget_s)
+        turns = self.turns(self, begun_s + self.budget_s)
         watch = load.Watch()
         try:
             status, reason = turns.race(working)
@@ -115,11 +121,15 @@ class Comparison(Bench):
                 self.gpu_bytes = self.dialogues.ask(spec, messages.Room, FRESH_START_S).bytes
         self._compute_reference()
         for item in self.record.measurements:
-            reason = strategies.unsupported(strategies.parse(item.strategy), self.case.workload)
+            strategy = strategies.parse(original(item.strategy))
+            reason = strategies.unsupported(strategy, self.workload_of(item.strategy))
             if reason is not None and item.outcome == "not_run":
                 failure = SubjectFailed("unsupported", Error(type="Unsupported", message=reason))
                 self.fail(item.strategy, "request", failure)
         self._measure_memory(until_s)
+
+    def workload_of(self, slug: str) -> Workload:
+        return self.case.workload
 
     def _compute_reference(self) -> None:
         """Compute the values that strategies are checked against; without them, every strategy fails."""
@@ -128,14 +138,14 @@ class Comparison(Bench):
         only = case.workload.own is not None and own_script.facts(case).reference == "shapes"
         expected = {"expected": case.output, "depth": case.cost.depth, "shapes_only": only}
         (self.folder / "expected.pickle").write_bytes(pickle.dumps(expected))
-        spec = Spec(role="reference", script=self.reference_script, name="reference", case_dir=str(self.folder))
+        spec = Spec(role="reference", script=self.reference_script, name=REFERENCE, case_dir=str(self.folder))
         try:
-            self.dialogues.ask(spec, messages.Saved)
+            self.dialogues.ask(spec, messages.Saved, launcher=self.launcher_of(REFERENCE))
         except SubjectFailed as failure:
             message = f"the reference could not be computed: {failure.error.message}"
             failed = SubjectFailed(failure.outcome, replace(failure.error, message=message))
-            for slug in self.request.strategies:
-                self.fail(slug, "reference", failed)
+            for item in self.record.measurements:
+                self.fail(item.strategy, "reference", failed)
         if (number := script.compared(self.case)) < self.case.batch:
             self.warn(warnings.warning("some_compared", compared=number, batch=self.case.batch))
 
@@ -145,11 +155,11 @@ class Comparison(Bench):
         items = [item for item in self.record.measurements if item.outcome == "not_run" and item.error is None]
         slugs = self.quickest_first(item.strategy for item in items)
         # One method for all of TensorFlow's strategies: figures of two methods are not comparable.
-        events = max((estimates[slug].events for slug in slugs), default=0)
+        events = max((estimates[original(slug)].events for slug in slugs), default=0)
         by_events = events <= _MOST_EVENTS and not (self.on_gpu and os.environ.get(_GPU_ALLOCATOR))
         asked_mib = self.request.memory_limit_mib
         limit_mib = asked_mib or self.room_bytes() // 2**20
-        needs = [estimates[slug].peak_bytes + self.case.tensor_bytes for slug in slugs]
+        needs = [estimates[original(slug)].peak_bytes + self.case.tensor_bytes for slug in slugs]
         at_once = self.at_once(
             (min(need, limit_mib * 2**20) + self.process_bytes for need in needs),
             _WAITING_AT_ONCE if asked_mib else forecast.AT_ONCE,
@@ -164,10 +174,9 @@ class Comparison(Bench):
         self.stages[slug] = "memory"
         method: str = strategies.mapper(self[slug].mapper).memory
         method = method if by_events or method == "tracemalloc" else "allocator"
-        spec = self.spec("memory", slug, memory_method=method, memory_limit_mib=limit_mib)
 
         def attempt() -> Part[messages.Anew]:
-            subject = self.dialogues.start(spec)
+            subject = self.start("memory", slug, memory_method=method, memory_limit_mib=limit_mib)
             return (yield from self.step(slug, subject, messages.Anew, partial(self._take, slug)))
 
         try:
@@ -190,7 +199,7 @@ class Comparison(Bench):
                 self.update(slug, stage="memory", correctness=check, error=wrong)
             case messages.Measured():
                 given = warnings.of_tensorflow(message.fallbacks, message.retraces)
-                strategy, limit_mib = strategies.parse(slug), self.request.memory_limit_mib
+                strategy, limit_mib = strategies.parse(original(slug)), self.request.memory_limit_mib
                 if chosen := chunks.chosen(self.case, strategy, limit_mib):  # what the request left open
                     given.insert(0, Warning(code="chosen", message=chosen[1], values={"chunk": chosen[0]}))
                 outcome, case = "wrong" if self[slug].error else "ok", self.case
@@ -246,7 +255,7 @@ class Comparison(Bench):
                 left_out.append(slug)
                 return
             self.stages[slug] = "process peak"
-            subject = self.dialogues.start(self.spec("process_peak", slug))
+            subject = self.start("process_peak", slug)
             try:
                 peak, memory = (yield from self.step(slug, subject, messages.ProcessPeak)), self[slug].memory
                 if memory is not None:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from measure.machine import environment
-from measure.run.run import DEFAULT_MEMORY, Replica, Run, Stage
+from measure.run.run import BASE, DEFAULT_MEMORY, Replica, Run, Stage
 from measure.subject.messages import Sampled
 
 TWIN = "#twin"
@@ -37,7 +37,7 @@ class View:
 
 def original(slug: str) -> str:
     """The strategy that is entered once more under a slug; any other slug as it is."""
-    return slug.removesuffix(TWIN).removesuffix(DEFAULT_MEMORY)
+    return slug.removesuffix(TWIN).removesuffix(DEFAULT_MEMORY).removesuffix(BASE)
 
 
 def seed_of(run_id: str) -> int:

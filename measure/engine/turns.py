@@ -184,7 +184,7 @@ class Turns:
 
     def _first_call(self, process: Process) -> Part[tuple[messages.Ready, messages.FirstCall]]:
         self._stop(process)
-        subject = self._dialogues.start(self._bench.spec("timing", process.slug))
+        subject = self._bench.start("timing", process.slug)
         ready = yield from self._bench.step(process.slug, subject, messages.Ready)
         self._dialogues.send(subject, messages.Command("first_call"))
         first = yield from self._bench.step(process.slug, subject, messages.FirstCall)
@@ -217,6 +217,8 @@ class Turns:
 
     def _take_round(self, until_s: float) -> bool:
         """Have those that live take one turn each; False where the time is over before."""
+        if self._clock.now_s > until_s or self._bench.stopped:  # nobody may live, who would see it
+            return False
         self._round += 1
         self._bench.say("taking turns", round_number=self._round)
         # In another order in each round of each run; long calls last, for which time may be short.

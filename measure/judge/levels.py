@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import UNSET
 from scipy import special
 
-from measure.run.run import DEFAULT_MEMORY, Analysis, Control, Latency, Measurement, Replica, Run
+from measure.run.run import BASE, DEFAULT_MEMORY, Analysis, Control, Latency, Measurement, Replica, Run
 
 # Other programs make samples longer, never shorter.
 _QUANTILE = 0.25
@@ -177,7 +177,7 @@ def control(measurements: Sequence[Measurement], levels: Levels, analysis: Analy
     its two fastest; None where no twin was timed, or no strategy in two processes."""
     by_slug = levels.by_slug
     twins = {item.strategy: item.twin_of for item in measurements if item.twin_of and item.strategy in by_slug}
-    pairs = [(twin, own) for twin, own in twins.items() if own in by_slug and not twin.endswith(DEFAULT_MEMORY)]
+    pairs = [(twin, own) for twin, own in twins.items() if own in by_slug and not twin.endswith((DEFAULT_MEMORY, BASE))]
     if not pairs or not levels.spread.degrees:
         return None
     twin, own = pairs[-1]  # where the strategy of a twin has failed, that of another leader entered after it
@@ -192,7 +192,7 @@ def _without_rounds(timed: Mapping[str, Sequence[Replica]]) -> tuple[dict[str, n
     turns = [
         (place, number, round_number, value)
         for number, (place, replica) in enumerate(processes)
-        for round_number, value in _turns(replica)
+        for round_number, value in turns_of(replica)
     ]
     if not turns:
         return {}, 0.0
@@ -213,7 +213,7 @@ def _without_rounds(timed: Mapping[str, Sequence[Replica]]) -> tuple[dict[str, n
     return dict(zip(timed, np.split(means, ends[:-1]), strict=True)), float(of_rounds.std())
 
 
-def _turns(replica: Replica) -> Iterator[tuple[int, float]]:
+def turns_of(replica: Replica) -> Iterator[tuple[int, float]]:
     """The rounds of a process' turns, each with the logarithm of the lower quartile of its samples."""
     turns: dict[int, list[float]] = {}
     for number, sample_s in zip(replica.rounds, replica.samples_s, strict=True):

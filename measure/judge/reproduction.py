@@ -6,12 +6,12 @@ verdict. So strategies are compared by their latency *relative to one of them*, 
 that ratio differs between the runs is tested with Welch's t, on means over processes of logarithms, as within a run.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
-from measure.judge.findings import Findings, findings
-from measure.judge.levels import difference, ratio
+from measure.judge import pair
+from measure.judge.findings import findings
+from measure.judge.levels import ratio
 from measure.judge.lines import measured, place, readable
 from measure.judge.sweep_findings import comparison
 from measure.run import text
@@ -54,7 +54,7 @@ def compare(first: Run, again: Run, confidence: float | None = None) -> Reproduc
         sure = first.analysis.confidence if confidence is None else confidence
         # All decisions together err with at most 1 − confidence (Bonferroni).
         sure = 1 - (1 - sure) / max(1, sum(map(len, groups_before)) - 1)
-        beyond = any(_has_changed(then, here, slug, reference, sure) for slug in now)
+        beyond = any(pair.has_changed(then, here, slug, reference, sure) for slug in now)
         outcome = "refuted" if beyond else "undecided"
         because += f", and how they stand to each other has {'' if beyond else 'not '}changed beyond chance"
     words = {"reproduced": "reproduced", "refuted": "not reproduced"}.get(outcome, "neither reproduced nor refuted")
@@ -70,16 +70,6 @@ def _groups(run: Run, other: Run) -> list[list[str]]:
     """The ranking of ``run``, of those strategies only that the other run ranks too."""
     ranked = {slug for group in other.ranking for slug in group}
     return [both for group in run.ranking if (both := [slug for slug in group if slug in ranked])]
-
-
-def _has_changed(then: Findings, here: Findings, slug: str, reference: str, confidence: float) -> bool:
-    """True if the latency of a strategy, relative to that of the reference, differs between the runs beyond chance."""
-    if any(name not in of.levels for name in (slug, reference) for of in (then, here)):
-        return False
-    before, now = (difference(of.levels[slug], of.levels[reference]) for of in (then, here))
-    change = ratio(now, before, confidence)
-    resolution = max((of.run.control.resolution for of in (then, here) if of.run.control is not None), default=0.0)
-    return not change.low <= 1 <= change.high and abs(math.log(change.ratio)) > math.log1p(resolution)
 
 
 # --- of sweeps -------------------------------------------------------------------------------------------------------

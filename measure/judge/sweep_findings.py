@@ -99,11 +99,9 @@ class SweepFindings:
             return made
         a = next(iter(faster.values()), one)
         b = other if a == one else one
-        reason = (
-            "they cannot be told apart wherever both were timed"
-            if values
-            else "they were never timed at the same place"
-        )
+        reason = "they were never timed at the same place"
+        if values:
+            reason = "they cannot be told apart wherever both were timed"
         if faster:
             logs = sorted(self.levels[b][value].log_mean - self.levels[a][value].log_mean for value in faster)
             factors = " to ".join(dict.fromkeys(text.times(math.exp(end)) for end in (logs[0], logs[-1])))

@@ -34,7 +34,8 @@ def _of_leaders(of: Findings) -> str:
     first, names = of.leaders[0], text.listed([row.slug for row in of.leaders], _MOST_TIED)
     unsure = f" Not sure: {of.reason}." if of.reason else ""
     if len(of.leaders) > 1:
-        led = f"{names}, at {_span_s(of.leaders)}{_ahead_of_baseline(of)}"
+        medians_s = [row.median_s for row in of.leaders if row.median_s is not None]
+        led = f"{names}, at {text.span_of_seconds(min(medians_s), max(medians_s))}{_ahead_of_baseline(of)}"
         if of.reason:
             return f"Cannot tell apart {led}: {of.reason}."
         if of.apart is None or of.apart > TELLING:
@@ -63,12 +64,6 @@ def _ahead_of_baseline(of: Findings) -> str:
         return ""
     times = " ".join(text.factor_with_interval(first.factor, first.factor_low, first.factor_high))
     return f", {times} ahead of {of.baseline}"
-
-
-def _span_s(leaders: Sequence[Row]) -> str:
-    """The latencies of leaders, from the least to the most."""
-    medians_s = [row.median_s for row in leaders if row.median_s is not None]
-    return text.span_of_seconds(min(medians_s), max(medians_s))
 
 
 def _memory_of_tie(leaders: Sequence[Row]) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 
 from measure.machine import control_groups
+from measure.machine.control_groups import ROOT
 from measure.machine.control_groups import available_memory as available_memory
 from measure.run import text
 
@@ -38,18 +39,11 @@ _FLAG = re.compile(r"--\w+(=(-?[\d.]+|true|false))?", re.IGNORECASE)
 
 
 def collect(
-    *,
-    start_method: str,
-    tensorflow: Mapping[str, Any] | None = None,
-    threads: int | None = None,
-    root: Path = control_groups.ROOT,
+    *, start_method: str, tensorflow: Mapping[str, Any] | None = None, threads: int | None = None, root: Path = ROOT
 ) -> dict[str, Any]:
-    """All facts by key, ready for JSON.
-
-    ``start_method``: "fork" or "fresh", how subjects start. ``tensorflow``: what a process that has TensorFlow
-    reported, `measure.subject.messages.Devices`. ``threads``: TensorFlow's thread count as configured, None where
-    TensorFlow chooses.
-    """
+    """All facts by key, ready for JSON. ``start_method``: "fork" or "fresh", how subjects start. ``tensorflow``: what a
+    process that has TensorFlow reported, `measure.subject.messages.Devices`. ``threads``: TensorFlow's thread count as
+    configured, None where TensorFlow chooses."""
     reported = tensorflow or {}
     return {
         "mapbench": VERSION,
@@ -107,7 +101,6 @@ def _processor(root: Path) -> str | None:
 
 
 def _in_file(path: Path, pattern: str) -> str | None:
-    """The first match in a file of the system; None where there is none."""
     with contextlib.suppress(OSError):
         if match := re.search(pattern, path.read_text(errors="replace")):
             return match[1].strip()
@@ -184,7 +177,6 @@ def shown(key: str, value: Any) -> str:
 
 
 def describe(environment: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Label and text of every fact of a run, those of an earlier Mapbench too."""
     return [(label(key), shown(key, value)) for key, value in environment.items()]
 
 

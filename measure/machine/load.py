@@ -2,8 +2,7 @@
 of the measuring process and all below it. The server of the pages is one of the others.
 
 In a container, and where a control group limits processor time, only what its own processes use counts: what neighbours
-do on a large machine takes nothing of what is granted, and nobody in the container can end it. What the limit itself
-takes is counted apart.
+do takes nothing of what is granted. What the limit itself takes is counted apart.
 """
 
 import contextlib

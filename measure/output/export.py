@@ -1,4 +1,4 @@
-"""A run as CSV for spreadsheets, line by line, as a summary in Markdown for a pull request, and as figures.
+"""A run as CSV for spreadsheets, line by line, as a summary in Markdown for a pull request, as figures, as a report.
 
 All words of a run may have been written by anybody: they are text in every form, never a formula, a link or a mention.
 """
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import IO, Any
 
 from measure.claims import table as claims
 from measure.judge import answer, reasons, sweep_findings
@@ -18,7 +18,7 @@ from measure.judge.findings import findings
 from measure.judge.verdict import verdict
 from measure.machine import environment
 from measure.output import sweep_table, table
-from measure.run import text, why
+from measure.run import decision, text, why
 from measure.run.encoding import encode
 from measure.run.markdown import code, grid, plain
 from measure.run.place import PROJECT
@@ -83,6 +83,11 @@ def markdown(run: Run, link: str | None = None) -> str:
     """Verdict, table, environment in a fold, and the link, as GitHub and GitLab show them."""
     facts = [tuple(map(plain, fact)) for fact in environment.describe(run.environment)]
     parts = claims.markdown(run) if run.kind == "claims" else _measured(run)
+    if run.status != "complete":  # below the verdict, and what it is of
+        parts.insert(2, f"The run is not complete ({run.status}): {plain(run.stop_reason) or 'no reason is known'}.")
+    if run.decision:
+        first, *others = map(plain, decision.lines(run.decision))
+        parts[:0] = [f"**Decision: {first}**", *others]
     parts += [
         _fold("Environment", grid(("fact", "value"), facts)),
         f"Run {run.id}, measured with Mapbench" + (f": <{link}>" if link else "."),
@@ -108,10 +113,8 @@ def _measured(run: Run) -> list[str]:
         cells = [[(code if place == name else plain)(cell) for place, cell in enumerate(line)] for line in body]
         # One paragraph each: a list would make a bullet of a sentence.
         parts += [grid(head, cells), *map(plain, table.sentences(result))]
-    if run.status != "complete":
-        parts.append(f"The run is not complete ({run.status}): {plain(run.stop_reason) or 'no reason is known'}.")
     # A list right after another one would be one with it.
-    for title, notes in ((table.function_head(run), table.function_notes(run)), ("Good to know:", table.notes(run))):
+    for title, *notes in (table.about_function(run) or [""], ["Good to know:", *table.notes(run)]):
         if notes:
             parts += [plain(title), "\n".join(f"- {plain(note)}" for note in notes)]
     explained = [row.slug for row in result.rows if why.explained(row.measurement.why)] if result else []
@@ -145,17 +148,30 @@ def figures(run: Run, forms: Sequence[str], folder: Path, name: str) -> list[Pat
     They are drawn in a process of its own: charts belong to `views`, which nothing here may import, and a JavaScript
     engine has no business in a server. Raises RuntimeError with a sentence.
     """
-    command = [sys.executable, "-m", "views.charts.files", *forms, "--into", str(folder.resolve()), "--name", name]
+    options = [*forms, "--into", str(folder.resolve()), "--name", name]
+    printed = _drawn("the charts", encode(run), "views.charts.files", *options)
+    return [folder / Path(line).name for line in printed.decode().splitlines()]
+
+
+def report(runs: Sequence[Run], into: IO[bytes] | int = subprocess.PIPE) -> bytes:
+    """Runs as one HTML file, with their charts and run files in it, made as `figures` are. It may be ten times as long
+    as those files: none of it is held here where it goes ``into`` a file. Raises as they do."""
+    return _drawn("the report", b"[%s]" % b",".join(map(encode, runs)), "views.report.page", into=into)
+
+
+def _drawn(what: str, data: bytes, module: str, *options: str, into: IO[bytes] | int = subprocess.PIPE) -> bytes:
+    """What a module of `views` prints of ``data``."""
+    command = [sys.executable, "-m", module, *options]
     try:
         done = subprocess.run(
-            command, input=encode(run), capture_output=True, cwd=PROJECT, check=False, timeout=_PATIENCE_S
+            command, input=data, stdout=into, stderr=subprocess.PIPE, cwd=PROJECT, check=False, timeout=_PATIENCE_S
         )
     except subprocess.TimeoutExpired:
-        raise RuntimeError(f"drawing the charts takes longer than {_PATIENCE_S:.0f} s") from None
+        raise RuntimeError(f"making {what} takes longer than {_PATIENCE_S:.0f} s") from None
     if done.returncode:
         end = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise RuntimeError(f"the charts could not be drawn: {''.join(end)[-500:]}")
-    return [folder / Path(line).name for line in done.stdout.decode().splitlines()]
+        raise RuntimeError(f"{what} could not be made: {''.join(end)[-500:]}")
+    return done.stdout
 
 
 def _csv(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`python -m measure export`: a run file, or a run of the store, in other forms."""
+"""`python -m measure export` and `report`: a run file, or a run of the store, in other forms."""
 
 import argparse
 import re
@@ -9,7 +9,6 @@ from pathlib import Path
 from measure.output import export
 from measure.run import place, why
 from measure.run.encoding import encode
-from measure.run.place import is_id
 from measure.run.request import RequestError
 from measure.run.run import Run
 from measure.store import imports
@@ -52,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise RequestError(f"nothing is chosen to be written: name at least one of {options}")
     if arguments.into == _STDOUT and (pictures or left or len(texts) > 1):
         raise RequestError("--into - writes one of --json, --csv, --samples and --markdown, and only one")
-    exported = _read(arguments.run)
+    exported = read(arguments.run)
     if pictures and exported.kind == "claims":
         raise RequestError("a run of claims has no charts: --markdown and --csv write its verdicts")
     written = {
@@ -80,9 +79,33 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def add_report_to(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="a run file, a report, or the id of a run that is kept")
+    parser.add_argument("--out", required=True, metavar="FILE.html", help="where the report goes; '-' for stdout")
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """Write a report of runs. Raises RequestError with one sentence."""
+    runs = [run for name in arguments.runs for run in read_all(name)]
+    if len(runs) > imports.MOST_RUNS:
+        raise RequestError(f"{len(runs)} runs are too many: a report holds at most {imports.MOST_RUNS}")
+    try:
+        made = export.report(list({run.id: run for run in runs}.values()))
+        if arguments.out == _STDOUT:
+            sys.stdout.buffer.write(made)
+        else:
+            place.write(Path(arguments.out), [made])
+            print(arguments.out)
+    except OSError as error:
+        raise RequestError(f"--out {arguments.out} cannot be written: {error.strerror}") from None
+    except RuntimeError as error:
+        raise RequestError(str(error)) from None
+    return 0
+
+
 def kept(run_id: str) -> Run:
     """A run of the store. Raises RequestError where it is not there."""
-    stored = Store().load(run_id) if is_id(run_id) else None
+    stored = Store().load(run_id) if place.is_id(run_id) else None
     if stored is None:
         raise RequestError(f"run {run_id} is not known here: it was measured on another machine, or deleted")
     return stored
@@ -103,13 +126,22 @@ def _artifacts(exported: Run, name: str) -> dict[str, bytes]:
     return contents
 
 
-def _read(name: str) -> Run:
-    if is_id(name):
-        return kept(name)
+def read(name: str) -> Run:
+    """The run in a file, or the one of an id. Raises RequestError with one sentence."""
+    run, *others = read_all(name)
+    if others:
+        raise RequestError(
+            f"{name} holds {1 + len(others)} runs, and one is needed: import it, and name a run by its id"
+        )
+    return run
+
+
+def read_all(name: str) -> list[Run]:
+    """The run in a file or those in a report, or the one of an id. Raises as `read` does."""
+    if place.is_id(name):
+        return [kept(name)]
     try:
         with open(name, "rb") as file:
-            return imports.read(file.read(imports.MOST_BYTES + 1))
-    except OSError as error:
-        raise RequestError(f"{name} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise RequestError(f"{name} cannot be exported: {error}") from None
+            return imports.read_all(file.read(imports.MOST_BYTES + 1))
+    except (OSError, ValueError) as error:
+        raise RequestError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None

@@ -35,7 +35,7 @@ def render(run: Run, pair: Sequence[str] = ()) -> str:
         parts.append(f"{LEADS} leads, or ties with the leader")
     standing = [f"{text.standing(run.status, run.stop_reason)}."] if run.status != "complete" else []
     blocks = (left_out(run), crossings(sweep, *pair), fits(sweep), [sweep_findings.verdict(sweep, *pair)],
-              table.about_function(run), standing)  # fmt: skip
+              table.listed(table.about_function(run)), standing)  # fmt: skip
     return "\n\n".join([*parts, *("\n".join(block) for block in blocks if block)])
 
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from msgspec import UNSET
-
 from measure.judge import break_even, limit
 from measure.judge.findings import Figure, Findings, Row, findings, strategies_of
 from measure.judge.verdict import verdict
@@ -168,7 +166,7 @@ def render(run: Run) -> str:
     """The table, the verdict, and all that has to be known before they are trusted."""
     result = findings(run)
     parts = [grid(cells(result)), "", verdict(result), *sentences(result)]
-    lists = [notes_ for notes_ in (about_function(run), [f"- {note}" for note in notes(run)]) if notes_]
+    lists = [notes_ for notes_ in (listed(about_function(run)), [f"- {note}" for note in notes(run)]) if notes_]
     parts += [line for notes_ in lists for line in ("", *notes_)]
     if run.stop_reason:
         parts += [*([""] if lists else []), f"{run.status}: {run.stop_reason}."]
@@ -199,22 +197,18 @@ def sentences(result: Findings) -> list[str]:
     return made
 
 
-def function_notes(run: Run) -> list[str]:
-    """Sentences on what was derived of a function of a person's own, which begin with «It», and on what that means for
-    mapping it: without them its wrong and its missing strategies are riddles. Plain text."""
-    notes = [] if run.request.own is UNSET else run.request.own.facts.notes
-    return [text.shortened(" ".join(note.split()), _FUNCTION_SIGNS) for note in notes]
-
-
-def function_head(run: Run) -> str:
-    """The words above `function_notes`."""
-    return f"About {run.request.title}:"
-
-
 def about_function(run: Run) -> list[str]:
-    """The sentences on a function of a person's own as a list below its name; nothing where a workload was measured."""
-    notes = function_notes(run)
-    return [function_head(run), *(f"- {note}" for note in notes)] if notes else []
+    """The name of a function of a person's own, and sentences on what was derived of it, which begin with «It», and on
+    what that means for mapping it: without them its wrong and its missing strategies are riddles. Plain text; nothing
+    where a workload was measured."""
+    notes = run.request.own.facts.notes if run.request.own else []
+    sentences = [text.shortened(" ".join(note.split()), _FUNCTION_SIGNS) for note in notes]
+    return [f"About {run.request.title}:", *sentences] if sentences else []
+
+
+def listed(lines: Sequence[str]) -> list[str]:
+    """Lines below the first one as a list."""
+    return [*lines[:1], *(f"- {line}" for line in lines[1:])]
 
 
 def notes(run: Run) -> list[str]:

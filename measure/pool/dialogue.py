@@ -66,26 +66,32 @@ class Dialogues:
         self.cancelled = False
         self._launcher = launcher
         self._events: Events = deque()
-        self._alive: set[int] = set()
+        self._alive: dict[int, Launcher] = {}  # by the launcher that has started it
         # Events of subjects that nobody waited for: how they failed or ended.
         self._unheard: dict[int, Event] = {}
         self._lost = 0
 
-    def start(self, spec: Spec) -> int:
-        """Start a subject; its number. Where the host was lost, another one comes first, whose time is no strategy's.
-        Raises `HostLost`, and `TimeIsUp` where the job's time is over before."""
-        begun_s = self.clock.now_s
-        self._lost += self._launcher.state().state != "ready"
+    def start(self, spec: Spec, launcher: Launcher | None = None) -> int:
+        """Start a subject, by another ``launcher`` where one is named; its number. Where the host was lost, another one
+        comes first, whose time is no strategy's. Raises `HostLost`, and `TimeIsUp` where the job's time is over before.
+        """
+        begun_s, launcher = self.clock.now_s, launcher or self._launcher
+        self._lost += launcher.state().state != "ready"
         start_s = max(0.0, min(HOST_START_S, self.clock.left_s))
-        if self._lost > _MOST_LOST or not self._launcher.wait_ready(start_s, lambda: self.cancelled):
+        if self._lost > _MOST_LOST or not launcher.wait_ready(start_s, lambda: self.cancelled):
             raise Cancelled if self.cancelled else TimeIsUp if self.clock.is_over else HostLost
-        subject = self._launcher.start(spec, self._events)
+        subject = launcher.start(spec, self._events)
         self.clock.leave_out(begun_s, for_host=True)
-        self._alive.add(subject)
+        self._alive[subject] = launcher
         return subject
 
     def send(self, subject: int, command: Command) -> None:
-        self._launcher.send(subject, msgspec.to_builtins(command))
+        if subject in self._alive:
+            self._alive[subject].send(subject, msgspec.to_builtins(command))
+
+    def _kill(self, subject: int) -> None:
+        if subject in self._alive:
+            self._alive[subject].kill(subject)
 
     def until(
         self, subject: int, wanted: type[S], patience_s: Callable[[], float], take: Callable[[Said], None] | None = None
@@ -98,7 +104,7 @@ class Dialogues:
             if event is None:
                 if self.clock.now_s < begun_s + patience_s() and not self.clock.is_over:
                     continue
-                self._launcher.kill(subject)
+                self._kill(subject)
                 if self.clock.is_over:
                     type_, silent = TIME_OVER, f"{self.clock.over} before it answered"
                 else:
@@ -110,7 +116,7 @@ class Dialogues:
                 # The one door through which a process's words come into a run: no folder of a person's does.
                 message = messages.read(cleaned(event.fields))
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                self._launcher.kill(subject)
+                self._kill(subject)
                 message = disturbed(cleaned(f"not a message: {event.fields!r:.200} ({error})"))
             if isinstance(message, Failed):
                 error = Error(type=message.type, message=message.message, detail=message.detail)
@@ -137,8 +143,8 @@ class Dialogues:
                 raise SubjectFailed("not_run", over) from None
         return (yield from attempt())
 
-    def ask(self, spec: Spec, wanted: type[S], patience_s: float = math.inf) -> S:
-        return self.hold_one(lambda: self.until(self.start(spec), wanted, lambda: patience_s))
+    def ask(self, spec: Spec, wanted: type[S], patience_s: float = math.inf, launcher: Launcher | None = None) -> S:
+        return self.hold_one(lambda: self.until(self.start(spec, launcher), wanted, lambda: patience_s))
 
     def hold_one(self, attempt: Callable[[], Part[T]]) -> T:
         """The result of a dialogue that is held by itself, `undisturbed`. Raises `SubjectFailed`, and what `hold`
@@ -205,14 +211,14 @@ class Dialogues:
     def _event(self, wait_s: float) -> Event | None:
         event = self._launcher.next(self._events, wait_s)
         if event is not None and event.kind == "exit":
-            self._alive.discard(event.subject)
+            self._alive.pop(event.subject, None)
         return event
 
     def end(self) -> int:
         """Kill what is still alive and wait until it is gone, so that the next job has the machine to itself; the
         number of processes that are given up, since the kernel has not ended them by then."""
         for subject in self._alive:
-            self._launcher.kill(subject)
+            self._kill(subject)
         end_s = time.monotonic() + _END_S
         while self._alive and time.monotonic() < end_s:
             self._event(LOOK_S)

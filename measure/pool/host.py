@@ -27,7 +27,7 @@ import psutil
 from measure.pool.process import kill_group
 from measure.subject.lifeline import HOST_OOM_SCORE, SUBJECT_OOM_SCORE, adopt_orphans, die_with_parent, offer_memory
 from measure.subject.messages import Channel, Spec, encode
-from measure.subject.subject import serve
+from measure.subject.subject import import_from, serve
 
 # How long the host waits for processes that it has killed, and how often it looks at them.
 _END_S, _LOOK_S = 1.0, 0.001
@@ -130,7 +130,7 @@ def _spawn(channel_fd: int, output_fd: int) -> int:
     """Start a subject in an interpreter of its own; the number of its process."""
     code = "from measure.subject.subject import main; main()"
     files = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate((channel_fd, output_fd, output_fd))]
-    command = [sys.executable, "-c", code, str(os.getpid())]
+    command = [sys.executable, "-c", code, str(os.getpid()), *sys.argv[3:]]
     return os.posix_spawn(sys.executable, command, os.environ, file_actions=files, setpgroup=0)
 
 
@@ -168,6 +168,7 @@ def main() -> None:
         # Garbage collection in subjects would otherwise walk over, and so copy, all that the host has imported.
         gc.collect()
         gc.freeze()
+    import_from(sys.argv[3:])  # only now, when the project's own modules and TensorFlow are there
     host = Host(requests, sys.argv[2])
     channel = host.run(parent)
     # In a subject. `host` stays: sockets that are freed would close the numbers of files opened since.

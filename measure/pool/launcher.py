@@ -23,7 +23,7 @@ import msgspec
 
 from measure.machine.control_groups import ends_for_memory
 from measure.pool.privacy import cleaned
-from measure.pool.process import Python, environment, how_ended, kill_group
+from measure.pool.process import HERE, Interpreter, Python, environment, how_ended, kill_group
 from measure.subject.messages import Spec, disturbed, encode, refused
 from workloads import places
 
@@ -94,12 +94,18 @@ class _Child:
 class Launcher:
     """Has a host for its life, which starts its subjects, and another one where that ends. Belongs to one thread."""
 
-    def __init__(self, start_method: StartMethod = "fork") -> None:
+    def __init__(
+        self,
+        start_method: StartMethod = "fork",
+        interpreter: Interpreter = HERE,
+        beside: "Launcher | None" = None,
+    ) -> None:
         """``start_method``: a subject is a fork of the host, which has imported TensorFlow, or a fresh interpreter,
-        which imports it itself."""
-        self.start_method = start_method
-        self._selector = selectors.DefaultSelector()
-        self._numbers = itertools.count(1)
+        which imports it itself. ``beside``: a launcher whose subjects take part in the same job."""
+        self.start_method, self._interpreter = start_method, interpreter
+        # Shared: whoever waits for one takes in what comes from both, and no number is there twice.
+        self._selector: selectors.BaseSelector = beside._selector if beside else selectors.DefaultSelector()
+        self._numbers: itertools.count[int] = beside._numbers if beside else itertools.count(1)
         self._subjects: dict[int, _Child] = {}
         self._asked: _Child | None = None  # the subject for which the host owes an answer
         self._host: _Child | None = None
@@ -263,7 +269,9 @@ class Launcher:
         self._unwatch(subject.channel)
         self._unwatch(subject.output)
         for_memory = ends_for_memory() > subject.ends_for_memory
-        tail = subject.tail.decode(errors="replace")
+        # A line that is cut at its beginning may be a path that nobody knows as one any more.
+        whole = subject.tail.partition(b"\n")[2] if len(subject.tail) == _TAIL_BYTES else b""
+        tail = (whole or subject.tail).decode(errors="replace")
         subject.say("exit", {"status": status, "for_memory": for_memory, "tail": tail})
 
     # --- the host ----------------------------------------------------------------------------------------------------
@@ -272,11 +280,15 @@ class Launcher:
         self._state = replace(self._state, state=state, message=message, **more)
 
     def _begin(self) -> None:
-        code, arguments = "from measure.pool.host import main; main()", (str(os.getpid()), self.start_method)
+        code = "from measure.pool.host import main; main()"
+        arguments = str(os.getpid()), self.start_method, *self._interpreter.folders
         try:
             channel, output, stdin, printed = _files()
             with stdin, printed:
-                self._process = Python(code, *arguments, stdin=stdin, output=printed, environment=environment())
+                self._process = Python(
+                    code, *arguments, stdin=stdin, output=printed, environment=environment(),
+                    interpreter=self._interpreter,
+                )  # fmt: skip
         except OSError as error:
             self._fail(f"could not be started: {error}")
             return
@@ -320,13 +332,13 @@ class NoLauncher(Launcher):
         self._become("absent", "this server shows runs and measures none, since MAPBENCH_VIEWER is set")
 
 
-def launcher() -> Launcher:
+def launcher(interpreter: Interpreter = HERE, beside: Launcher | None = None) -> Launcher:
     """The kind of launcher that this platform allows; ``MAPBENCH_START=fresh`` or ``fork`` chooses by hand. macOS has
     `fork`, but its system libraries may abort in a forked child."""
     if places.viewer():
         return NoLauncher()
     chosen = os.environ.get("MAPBENCH_START") or ("fork" if sys.platform.startswith("linux") else "fresh")
-    return Launcher("fork" if chosen == "fork" else "fresh")
+    return Launcher("fork" if chosen == "fork" else "fresh", interpreter, beside)
 
 
 def _files() -> tuple[socket.socket, io.FileIO, socket.socket, io.FileIO]:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,19 @@ _CHATTER = re.compile(r"(\d{4}-\d\d-\d\d \S+: [IWE] |[IWE]\d{4} \d\d:\d\d:\d\d)"
 _LONGEST_REASON = 300
 
 
+@dataclass(frozen=True)
+class Interpreter:
+    """A Python: its ``executable``, the folder with the ``project``, and ``folders`` from which a person's own code may
+    import modules before those that are installed."""
+
+    executable: str = sys.executable
+    project: Path = PROJECT
+    folders: tuple[str, ...] = ()
+
+
+HERE = Interpreter()  # this one
+
+
 class Python:
     """A Python process in a process group of its own. Raises OSError where the system refuses another one."""
 
@@ -50,16 +64,17 @@ class Python:
         output: Any,
         environment: Mapping[str, str],
         folder: Path = PROJECT,
+        interpreter: Interpreter = HERE,
     ) -> None:
         """``code`` can import the project, and finds ``arguments`` in `sys.argv`. ``stdin``, ``output``: files, the
         latter for all that is printed; ``environment``: beside this process's own."""
         self._family = secrets.token_hex(8)
-        paths = filter(None, [str(PROJECT), os.environ.get("PYTHONPATH", "")])
+        paths = filter(None, [str(interpreter.project), os.environ.get("PYTHONPATH", "")])
         starting = _starter(os.getpid()).submit(
             subprocess.Popen,
             # Not ``-m``, whose frames would lie below every call of a strategy: TensorFlow records the Python stack
             # with each eager op, and a small one takes 1.1 times as long.
-            [sys.executable, "-c", code, *arguments],
+            [interpreter.executable, "-c", code, *arguments],
             stdin=stdin,
             stdout=output,
             stderr=output,

@@ -1,7 +1,7 @@
 """The time within which a run ends, whatever it is doing, and the least budget with which it can begin to measure.
 
-A budget is for a whole run, from its start to its verdict. A run ends within 1.5 times what it was said to take, also
-where forecasts are wrong or the machine is slow; a hosted server has bounds of its own.
+A budget is for a whole run, from its start to its verdict, which comes within 1.5 times what it was said to take, also
+where forecasts are wrong or the machine is slow.
 """
 
 import math

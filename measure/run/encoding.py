@@ -11,7 +11,6 @@ from itertools import zip_longest
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from measure.run import text
@@ -31,7 +30,7 @@ _OF_ITEMS = ("measurements", "points", "evidence")
 
 def encode(run: Run) -> bytes:
     """The run as JSON in UTF-8, indented where it is not large, with the digests of its parts."""
-    if run.digest is not UNSET:
+    if run.digest is not msgspec.UNSET:
         run = replace(run, digest=_digests(asdict(run)))
     data = msgspec.json.encode(run)
     return data if len(data) > _READ_BY_PEOPLE else msgspec.json.format(data, indent=1)
@@ -58,7 +57,7 @@ def _digests(fields: Mapping[str, Any]) -> dict[str, str | list[str]]:
     return {
         name: [_digest(item) for item in value] if name in _OF_ITEMS else _digest(value)
         for name, value in fields.items()
-        if name != "digest" and value is not UNSET
+        if name != "digest" and value is not msgspec.UNSET
     }
 
 
@@ -91,7 +90,6 @@ def upgraded(run: Run) -> Run:
 
 
 def _with_options(point: Point, swept: set[str]) -> Point:
-    """The point with the values of swept options in its strategies' slugs."""
     slugs = {
         item.strategy: with_options(item.strategy, {name: item.options[name] for name in swept & {*item.options}})
         for item in point.measurements

@@ -20,10 +20,7 @@ _NEEDED_SHARE, _POINT_S = 0.8, 5.0
 
 def check(request: Request, available_bytes: int, most_bytes: int | None = None) -> str | None:
     """Return the sentence that says why a comparison cannot fit into memory and what would; None where it can.
-
-    ``available_bytes`` is what the machine can give to this process and its children now; ``most_bytes`` is what a run
-    may have of it, where that is limited.
-    """
+    ``available_bytes``: what the machine can give now; ``most_bytes``: what a run may have, where that is limited."""
     case = case_of(request)
     limit_bytes = math.inf if request.memory_limit_mib is None else 2**20 * request.memory_limit_mib
     usable_bytes = min(_USABLE * available_bytes, math.inf if most_bytes is None else most_bytes)

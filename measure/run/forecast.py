@@ -34,8 +34,7 @@ _MOST_TURNS_S = 30.0
 # Random numbers, float64 arithmetic and block-wise comparison in NumPy, bytes of float64 per second.
 _REFERENCE_BYTES_PER_S = 0.4e9
 # Memory of one subject's process that it does not share with others, beside the tensors of its case: TensorFlow's
-# runtime, graphs and compiled programs. At most 97 MiB were seen (USS of forks, TensorFlow 2.21 on Linux); the
-# rest is for larger programs: too little here may cost a run its memory, too much lets a few wait for others.
+# runtime, graphs and compiled programs. At most 97 MiB were seen (USS of forks, TensorFlow 2.21 on Linux).
 PROCESS_BYTES = 120 * 2**20
 
 _EAGER_S, _GRAPH_S, _XLA_S = 20e-6, 200e-6, 180e-6
@@ -61,11 +60,8 @@ _PACES: dict[tuple[str, str], tuple[float, float, float, float, float]] = {
 
 @dataclass(frozen=True)
 class Estimate:
-    """A forecast for one strategy on a CPU.
-
-    ``peak_bytes``: peak of requested bytes during one steady call, inputs not counted, outputs counted. ``events``:
-    allocations and deallocations of one steady call.
-    """
+    """A forecast for one strategy on a CPU. Of one steady call: the peak of requested bytes, outputs counted and inputs
+    not, and ``events``, its allocations and deallocations."""
 
     peak_bytes: int
     first_call_s: float
@@ -75,10 +71,8 @@ class Estimate:
 
 @dataclass(frozen=True)
 class RunForecast:
-    """The forecast of a whole run: wall-clock seconds to its verdict, and bytes of all its processes together.
-
-    Those bytes are of the worst moment. ``per_strategy`` has an estimate for each canonical slug.
-    """
+    """The forecast of a whole run: wall-clock seconds to its verdict, bytes of all its processes together at the worst
+    moment, and an estimate for each canonical slug."""
 
     seconds: float
     peak_bytes: int

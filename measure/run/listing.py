@@ -77,7 +77,6 @@ def _cells(case: Case) -> Iterator[dict[str, Any]]:
 
 
 def _unsupported(mapper: Mapper, mode: str, workload: Workload) -> str | None:
-    """Return the sentence that says why there is no such strategy or why it cannot work; None where it may."""
     if refusal := strategies.missing(mapper, workload):
         return refusal
     if mode not in mapper.modes:

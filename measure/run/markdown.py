@@ -27,5 +27,4 @@ def code(name: str) -> str:
 
 
 def grid(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
-    """Return a table of cells that are Markdown."""
     return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *body))

@@ -90,13 +90,8 @@ def case_of(asked: Request) -> Case:
 def script_of(asked: Request, slug: str, *, allocator: Allocator | None = None) -> str:
     """Return the script of a strategy, as it runs for this request; with another ``allocator``, where one is named.
     Raises `ScriptError`."""
-    return script.build(
-        case_of(asked),
-        slug,
-        threads=asked.threads,
-        memory_limit_mib=asked.memory_limit_mib,
-        allocator=allocator or asked.allocator or "default",
-    )
+    chosen, limit_mib = allocator or asked.allocator or "default", asked.memory_limit_mib
+    return script.build(case_of(asked), slug, threads=asked.threads, memory_limit_mib=limit_mib, allocator=chosen)
 
 
 def default_strategies(case: Case) -> list[str]:
@@ -173,10 +168,7 @@ def again(request: Request, **changes: Any) -> Request:
 
 def parse(raw: Mapping[str, Any]) -> Request:
     """Return a valid `Request` from the keys of a run file's request, all of which but ``workload`` have defaults.
-
-    Raises `RequestError` with one sentence. Sizes that cannot fit into memory are a matter of `fit`, which depends on
-    the machine.
-    """
+    Raises `RequestError` with one sentence. Whether it fits this machine is a matter of `fit`."""
     fields = Request.__struct_fields__
     for key in raw:
         if key not in fields:
@@ -206,15 +198,9 @@ def parse(raw: Mapping[str, Any]) -> Request:
     else:
         budget_s = float(max(DEFAULT_BUDGET_S, math.ceil(forecast.forecast_run(case, slugs).seconds + _SAMPLING_S)))
     return Request(
-        workload=workload.slug,
-        workload_options=dict(case.options),
-        size=dict(case.size),
-        dtype=case.dtype,
-        device=case.device,
-        strategies=slugs,
-        budget_s=budget_s,
+        workload=workload.slug, workload_options=dict(case.options), size=dict(case.size), dtype=case.dtype,
+        device=case.device, strategies=slugs, budget_s=budget_s, seed=case.seed,
         memory_limit_mib=None if limit is None else whole("memory limit", limit, 1, 2**24),
         threads=None if threads is None else whole("threads", threads, 1, MOST_THREADS),
-        seed=case.seed,
         allocator=_one_of("allocator", given["allocator"] or None, ALLOCATORS),
-    ).record()
+    ).record()  # fmt: skip

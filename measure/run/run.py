@@ -1,8 +1,7 @@
 """The run file `mapbench.run/1`: one typed document, the same in memory, in the store, in a download and in an import.
 
 Everything that is shown can be recomputed from it. Times of day are ISO 8601 in UTC, and numbers that are not finite
-become null. Bounds are part of the types: no measurement comes near them, and they keep what is read from stopping
-whoever shows it.
+become null. The bounds of the types keep what is read from stopping whoever shows it; no measurement comes near them.
 """
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,10 +12,11 @@ from msgspec import Meta, UnsetType
 from measure.run.text import COMMANDS
 from measure.run.why import Explained, Why
 from workloads import functions
-from workloads.functions import OwnFunction
 
 # Ends the name under which a strategy is timed once more, with the machine's default allocator in place of a pool.
 DEFAULT_MEMORY = "#default"
+# Ends the name under which a gate times the strategy of what it compares with, whose script may be another one.
+BASE = "#base"
 # A timeline with more points is no finer on a screen.
 TIMELINE_POINTS = 500
 MOST_STRATEGIES, MOST_SIZES = 1_000, 50
@@ -48,6 +48,8 @@ Id = Annotated[str, Meta(pattern=r"\A[0-9a-f]{24}\Z")]
 Name = Annotated[str, Meta(max_length=200, pattern=_PRINTABLE)]
 Words = Annotated[str, Meta(max_length=20_000, pattern=_OBEYED_BY_NOBODY)]
 Text = Annotated[str, Meta(max_length=20_000)]
+Line = Annotated[str, Meta(max_length=200, pattern=_OBEYED_BY_NOBODY)]
+Note = Annotated[str, Meta(max_length=2_000, pattern=_OBEYED_BY_NOBODY)]
 # A function of a person's own may come as code of some MiB, with the elements in it, and stands in every script.
 LongText = Annotated[str, Meta(max_length=4_000_000)]
 
@@ -89,14 +91,14 @@ class Request(Struct, frozen=True, kw_only=True):
     memory_limit_mib: Count | None = None
     threads: Count | None = None
     seed: Count = 0  # of the inputs
-    own: OwnFunction | UnsetType = msgspec.UNSET  # the function of a person's own that was mapped
+    own: functions.OwnFunction | UnsetType = msgspec.UNSET  # the function of a person's own that was mapped
     allocator: Allocator | UnsetType = msgspec.UNSET  # of the processes that were timed; of old files the default one
 
     @property
     def title(self) -> str:
         """The workload's slug, or the title of a function of a person's own, else its name: its slug is a digest."""
         own = self.own
-        return (own.facts.title or own.given.function) if isinstance(own, OwnFunction) else self.workload
+        return (own.facts.title or own.given.function) if isinstance(own, functions.OwnFunction) else self.workload
 
     def record(self) -> "Request":
         """This request with what has been derived of a function of a person's own until now."""
@@ -259,8 +261,9 @@ class Code(Struct, frozen=True, kw_only=True):
 
 
 class Measurement(Struct, frozen=True, kw_only=True):
-    """The figures of a strategy. ``twin_of``: the strategy that is entered once more here, as the run's control or
-    with the default allocator (`DEFAULT_MEMORY`): such a one has no rank and is no row of a table."""
+    """The figures of a strategy. ``twin_of``: the strategy that is entered once more here, as the run's control, with
+    the default allocator (`DEFAULT_MEMORY`) or as the `BASE` of a gate: such a one has no rank and is no row of a
+    table."""
 
     strategy: Name
     mapper: Name
@@ -367,6 +370,17 @@ class Evidence(Struct, frozen=True, kw_only=True):
     reason: LongText = ""
 
 
+class Decision(Struct, frozen=True, kw_only=True):
+    """What people made of a run, in their words; ``by`` is a name that nobody checks. `measure.run.decision.make` makes
+    one."""
+
+    title: Line = ""
+    note: Note = ""
+    decision: Note = ""
+    by: Line = ""
+    at: Name
+
+
 class Run(Struct, frozen=True, kw_only=True):
     schema: Literal["mapbench.run/1"] = "mapbench.run/1"
     id: Id
@@ -394,6 +408,7 @@ class Run(Struct, frozen=True, kw_only=True):
     # Of claims only, and not in other files: their ids, and what they are judged by.
     claims: Annotated[list[Name], Meta(max_length=300)] | UnsetType = msgspec.UNSET
     evidence: Annotated[list[Evidence], Meta(max_length=300)] | UnsetType = msgspec.UNSET
+    decision: Decision | UnsetType = msgspec.UNSET  # only where there is one
     # Of each part, see `measure.run.encoding`: made when a file is written, and empty elsewhere; old files have none.
     digest: dict[str, str | list[str]] | UnsetType = msgspec.UNSET
 

@@ -14,7 +14,6 @@ def without_options(slug: str, names: Collection[str]) -> str:
 
 
 def options(slug: str) -> dict[str, str]:
-    """The options that the slug gives, each with its value as text."""
     pairs = (pair.partition("=") for pair in slug.partition("?")[2].split("&") if pair)
     return {name: value for name, _, value in pairs}
 

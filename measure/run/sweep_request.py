@@ -8,7 +8,6 @@ from typing import Any, Literal, get_args
 
 import msgspec
 import numpy as np
-from msgspec import structs
 
 import strategies
 from measure.run.request import Request, RequestError, named, parse, parse_workload
@@ -42,14 +41,14 @@ class SweepRequest:
         only, so that nothing is measured twice."""
         axis = self.axes[0]
         if axis.kind == "size":
-            return structs.replace(self.base, size={**self.base.size, **at})
+            return msgspec.structs.replace(self.base, size={**self.base.size, **at})
         value, slugs = at[axis.name], []
         for line in self.base.strategies:
             if axis.name in _options(line):
                 slugs.append(strategies.parse(with_options(line, {axis.name: value})).slug)
             elif value == axis.values[0]:
                 slugs.append(line)
-        return structs.replace(self.base, strategies=slugs)
+        return msgspec.structs.replace(self.base, strategies=slugs)
 
 
 class _AxisGiven(msgspec.Struct, forbid_unknown_fields=True):
@@ -72,46 +71,40 @@ class _AxisGiven(msgspec.Struct, forbid_unknown_fields=True):
 
 def parse_sweep(raw: Mapping[str, Any]) -> SweepRequest:
     """A valid `SweepRequest` from the keys of a comparison's request, and ``axes``: a list of mappings with ``name``,
-    ``values`` or ``range`` (as `parse_range` reads it), and if wanted ``kind``, ``scale`` and ``points``.
-
-    Raises `RequestError` with one sentence. Strategies named by ``default`` are those of the smallest point, so that
-    those which are hopeless at the large end take part where they are not.
-    """
-    request = _parsed(raw)
-    cells = len(request.base.strategies) * math.prod(len(axis.values) for axis in request.axes)
-    if cells > (most := MOST_MEASUREMENTS[len(request.axes)]):
-        raise RequestError(f"{cells:,} strategies × points are too many: such a sweep has at most {most:,}")
-    return request
-
-
-def _parsed(raw: Mapping[str, Any]) -> SweepRequest:
+    ``values`` or ``range`` (as `parse_range` reads it), and if wanted ``kind``, ``scale`` and ``points``. Strategies
+    named by ``default`` are those of the smallest point, so that those which are hopeless at the large end take part
+    where they are not. Raises `RequestError` with one sentence."""
     given, asked = _axes_given(raw.get("axes")), {name: value for name, value in raw.items() if name != "axes"}
     if asked.get("budget_s") is None:
         asked["budget_s"] = DEFAULT_BUDGET_S
+    axes: tuple[Axis, ...]
     if given[0].kind == "option":
         base = parse(asked)
         option = _option(base.strategies, given[0].name)
-        return SweepRequest(base, (given[0].axis(1, option.least or 0, option.most or _MOST),))
-    workload = parse_workload(asked.get("workload"))
-    sizes = {size.name: size for size in workload.sizes}
-    named(workload, "size", {axis.name: axis for axis in given}, list(sizes))
-    axes = tuple(axis.axis(len(given), sizes[axis.name].least, sizes[axis.name].most) for axis in given)
-    if (cells := math.prod(len(axis.values) for axis in axes)) > MOST_CELLS:
-        raise RequestError(f"{cells} points are too many: a sweep has at most {MOST_CELLS}")
-    fixed = named(workload, "size", asked.get("size"), list(sizes))
-    for axis in axes:
-        if axis.name in fixed:
-            raise RequestError(f"{axis.name} is both fixed and swept: give it one value, or a range")
-    return SweepRequest(parse({**asked, "size": {**fixed, **{axis.name: axis.values[0] for axis in axes}}}), axes)
+        axes = (given[0].axis(1, option.least or 0, option.most or _MOST),)
+    else:
+        workload = parse_workload(asked.get("workload"))
+        sizes = {size.name: size for size in workload.sizes}
+        named(workload, "size", {axis.name: axis for axis in given}, list(sizes))
+        axes = tuple(axis.axis(len(given), sizes[axis.name].least, sizes[axis.name].most) for axis in given)
+        if (points := math.prod(len(axis.values) for axis in axes)) > MOST_CELLS:
+            raise RequestError(f"{points} points are too many: a sweep has at most {MOST_CELLS}")
+        fixed = named(workload, "size", asked.get("size"), list(sizes))
+        for axis in axes:
+            if axis.name in fixed:
+                raise RequestError(f"{axis.name} is both fixed and swept: give it one value, or a range")
+        base = parse({**asked, "size": {**fixed, **{axis.name: axis.values[0] for axis in axes}}})
+    cells = len(base.strategies) * math.prod(len(axis.values) for axis in axes)
+    if cells > (most := MOST_MEASUREMENTS[len(axes)]):
+        raise RequestError(f"{cells:,} strategies × points are too many: such a sweep has at most {most:,}")
+    return SweepRequest(base, axes)
 
 
 def parse_range(
     text: str, scale: str = "log", points: int | None = None, *, name: str = "range", least: int = 0, most: int = _MOST
 ) -> list[int]:
-    """The grid that ``1:100000``, ``1:100000:9`` (so many points) or ``1,2,8`` stands for, ascending.
-
-    Raises `RequestError` with one sentence.
-    """
+    """The grid that ``1:100000``, ``1:100000:9`` (so many points) or ``1,2,8`` stands for, ascending. Raises
+    `RequestError` with one sentence."""
     is_grid = ":" in text
     try:
         numbers = [int(part) for part in text.split(":" if is_grid else ",")]
@@ -141,13 +134,10 @@ def of_run(run: Run) -> SweepRequest:
     """The request of a stored sweep; RequestError where it can no longer be."""
     if run.kind != "sweep":
         raise RequestError(f"run {run.id} is a comparison: only a sweep can be continued")
-    plain = structs.asdict(run.request) | {"allocator": run.request.allocator or "default"}
+    plain = msgspec.structs.asdict(run.request) | {"allocator": run.request.allocator or "default"}
     swept = [axis.name for axis in run.axes if axis.kind == "size"]
     plain["size"] = {name: value for name, value in run.request.size.items() if name not in swept}
-    return parse_sweep({**plain, "axes": [structs.asdict(axis) for axis in run.axes]})
-
-
-# --- parts -----------------------------------------------------------------------------------------------------------
+    return parse_sweep({**plain, "axes": [msgspec.structs.asdict(axis) for axis in run.axes]})
 
 
 def _axes_given(value: Any) -> list[_AxisGiven]:

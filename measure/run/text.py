@@ -1,7 +1,5 @@
-"""Numbers as people read them: three significant digits, always with a unit. Outcomes and strategies by their names.
-
-One way to write them, on the command line, in sentences and on the page.
-"""
+"""Numbers as people read them, on the command line, in sentences and on the page: three significant digits, always with
+a unit. Outcomes and strategies by their names."""
 
 import math
 import re
@@ -22,8 +20,6 @@ OUTCOMES = {
 COMMANDS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # In place of a value that is not known.
 MISSING = "–"
-# What takes less than so many times as long reads better in percent.
-_AS_PERCENT = 1.5
 # Of an interval that reaches over a tenth of a figure, the third digit says nothing.
 _COARSE = 1.1
 _NEAR_ONE = 2.0
@@ -78,13 +74,8 @@ def _unit(value_s: float) -> tuple[float, str]:
 
 def seconds_with_interval(value_s: float, low_s: float, high_s: float) -> str:
     """``1.42 ms [1.38, 1.47]``: all in the unit of the value, with the digits that the interval carries."""
-    return f"{seconds(value_s, digits(low_s, high_s))} {interval_of_seconds(value_s, low_s, high_s)}"
-
-
-def interval_of_seconds(value_s: float, low_s: float, high_s: float) -> str:
-    """``[1.38, 1.47]``: in the unit in which `seconds` writes the value."""
     (scale, _), carried = _unit(value_s), digits(low_s, high_s)
-    return f"[{number(low_s * scale, carried)}, {number(high_s * scale, carried)}]"
+    return f"{seconds(value_s, carried)} [{number(low_s * scale, carried)}, {number(high_s * scale, carried)}]"
 
 
 def span_of_seconds(low_s: float, high_s: float) -> str:
@@ -126,11 +117,6 @@ def factor_with_interval(value: float, low: float, high: float) -> tuple[str, st
     """``13.2 ×`` and ``[12.9, 13.5]``: with the digits that the interval carries; near 1, what is beyond it counts."""
     carried = 3 if 1 / _NEAR_ONE < value < _NEAR_ONE else digits(low, high)
     return f"{number(value, carried)} ×", f"[{number(low, carried)}, {number(high, carried)}]"
-
-
-def ahead(ratio: float) -> str:
-    """The distance to what takes ``ratio`` times as long: ``12 %``, ``2.20 ×``."""
-    return percent(ratio - 1) if ratio < _AS_PERCENT else factor(ratio)
 
 
 def shortened(words: str, most: int) -> str:

@@ -114,7 +114,6 @@ class Explained(Why, frozen=True, kw_only=True, omit_defaults=False):
 
 
 def explained(why: Why) -> Explained | None:
-    """The ``why`` with the figures of a call, or None where there are none."""
     return why if isinstance(why, Explained) and why.profiled_s > 0 else None
 
 

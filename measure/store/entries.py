@@ -66,7 +66,9 @@ def select(query: Query) -> sa.Select[Any]:
 
 def row(run: Run) -> dict[str, Any]:
     """The columns that the list shows of a run, and finds it by."""
-    request = run.request
+    request, decision = run.request, run.decision or None
+    # A run of claims from elsewhere may say of itself what it likes: its verdicts are those of its figures.
+    verdict = verdicts.summary(run) if run.kind == "claims" and run.finished else run.verdict
     shown = {
         "id": run.id,
         "created": utc(int(datetime.fromisoformat(run.created).timestamp() * 1000)),  # a form that sorts
@@ -75,10 +77,10 @@ def row(run: Run) -> dict[str, Any]:
         "size": _cut(_size(run)),
         "device": request.device[: database.NAME],
         "machine": _cut(environment.machine(run.environment)),
-        # A run of claims from elsewhere may say of itself what it likes: its verdicts are those of its figures.
-        "verdict": _cut(verdicts.summary(run) if run.kind == "claims" and run.finished else run.verdict),
+        "verdict": _cut(" · ".join(filter(None, (decision and decision.title, verdict)))),
     }
     words = (*shown.values(), request.dtype, run.kind, *(run.claims or ()))
+    words += (decision.decision, decision.note, decision.by) if decision else ()
     return shown | {"kind": run.kind, "words": " ".join(words).lower()[: database.WORDS]}
 
 

@@ -24,25 +24,47 @@ _BYTES_OF_VALUE, _BYTES_OF_CONTAINER = 10, 100
 # Of a run, a point or a strategy: all of them stand on the page.
 _MOST_WARNINGS = 200
 _LONGEST, _END = 900, 200  # signs of a refusal, and those of its end, which has the path
+# Of a report, in which each run file stands between these, every `<` of it written as JSON can write it too.
+MOST_RUNS = 100
+RUN_BEGINS, RUN_ENDS = b'<script type="application/json" class="mapbench-run">', b"</script>"
+
+
+def read_all(data: bytes, most_bytes: int = MOST_BYTES) -> list[Run]:
+    """The run of a run file, or those of a report in HTML, which is searched and not parsed. Raises as `read` does."""
+    if not data.lstrip().startswith(b"<"):
+        return [read(data, most_bytes)]
+    _check_size(data, most_bytes)
+    files = [part.partition(RUN_ENDS)[0] for part in data.split(RUN_BEGINS, MOST_RUNS + 1)[1:]]
+    if not 1 <= len(files) <= MOST_RUNS:
+        held = f"more than {MOST_RUNS} runs" if files else "no run"
+        raise ValueError(f"this is not a report of Mapbench: it holds {held}")
+    runs = [read(file, most_bytes) for file in files]
+    if len({run.id for run in runs}) < len(runs):
+        raise ValueError("this is not a report of Mapbench: it holds a run twice")
+    return runs
 
 
 def read(data: bytes, most_bytes: int = MOST_BYTES) -> Run:
     """The run in a file from elsewhere, of so many bytes at most. Raises ValueError with one sentence that says what is
     wrong, and where."""
     try:
-        # What is larger than a run can be is refused before it is parsed.
-        if len(data) > most_bytes:
-            allowed = f"{most_bytes // 2**20} MiB are allowed{' on this server' if most_bytes < MOST_BYTES else ''}"
-            raise ValueError(f"this file is too large: it has {len(data) / 2**20:.1f} MiB, and {allowed}")
-        values, containers = data.count(b","), data.count(b"[") + data.count(b"{")
-        if values > most_bytes // _BYTES_OF_VALUE or containers > most_bytes // _BYTES_OF_CONTAINER:
-            raise ValueError("this file holds too many values to be a run")
+        _check_size(data, most_bytes)
         run = decode(data)
         for path, reason in _faults(run, "$"):
             raise ValueError(f"this is not a valid run file: {reason} - at `{path}`")
     except ValueError as error:
         raise ValueError(_printable(str(error))) from None
     return run
+
+
+def _check_size(data: bytes, most_bytes: int) -> None:
+    """Refuse what is larger than a run can be, before it is parsed."""
+    if len(data) > most_bytes:
+        allowed = f"{most_bytes // 2**20} MiB are allowed{' on this server' if most_bytes < MOST_BYTES else ''}"
+        raise ValueError(f"this file is too large: it has {len(data) / 2**20:.1f} MiB, and {allowed}")
+    values, containers = data.count(b","), data.count(b"[") + data.count(b"{")
+    if values > most_bytes // _BYTES_OF_VALUE or containers > most_bytes // _BYTES_OF_CONTAINER:
+        raise ValueError("this file holds too many values to be a run")
 
 
 def _printable(sentence: str) -> str:
@@ -55,8 +77,10 @@ def _printable(sentence: str) -> str:
 
 def _faults(run: Run, path: str) -> Iterator[tuple[str, str]]:
     """The contradictions between parts of a run, each with its path as msgspec writes it. ``path``: of the run."""
-    for name in ("created", "started", "finished"):
-        if (text := getattr(run, name)) is not None and not _is_time(text):
+    moments = {name: getattr(run, name) for name in ("created", "started", "finished")}
+    moments |= {"decision.at": run.decision.at} if run.decision else {}
+    for name, text in moments.items():
+        if text is not None and not _is_time(text):
             yield f"{path}.{name}", f"{text[:60]!r} is not a time of day with its zone, as 2025-01-31T12:00:00Z"
     for index, item in enumerate(run.evidence or ()):
         if item.run is not None and (item.run.kind == "claims" or item.run.evidence):

@@ -18,7 +18,6 @@ import sqlalchemy as sa
 
 from measure.pool.launcher import HostState
 from measure.run import place
-from measure.run.place import StoreError
 from measure.run.run import Stage
 from measure.store.database import Database, jobs, now_ms, orders, spent, workers
 from workloads.functions import Given, OwnFunction
@@ -146,7 +145,7 @@ class Holders:
                 own.acquire(timeout=0)
                 os.chmod(own.lock_file, 0o600)
             except OSError as error:
-                raise StoreError(error.strerror or str(error)) from None
+                raise place.StoreError(error.strerror or str(error)) from None
             self._own = own
         return self._token
 

@@ -24,7 +24,7 @@ from measure.claims.tries import CLOSE
 from measure.run import place, text
 from measure.run.encoding import decode, upgraded
 from measure.run.place import StoreError
-from measure.run.run import Evidence, Measurement, Point, Run, Status
+from measure.run.run import Decision, Evidence, Measurement, Point, Run, Status
 from measure.run.why import Why
 from measure.store import database, entries, queue
 from measure.store.database import GOES_ON, MARKED, PINNED, Database, artifacts, jobs, log, marks, parts, runs
@@ -149,7 +149,8 @@ class Store:
             is_new = connection.execute(sa.select(runs.c.id).where(runs.c.id == run.id)).first() is None
             if is_new:
                 _insert(connection, run, rows, owner, imported=True)
-        if not is_new and self.load(run.id) != run:
+        # What was decided on it since, here or there, makes no other run of it: the decision that is here stays.
+        if not is_new and replace(self.load(run.id) or run, decision=run.decision) != run:
             raise ValueError(f"another run with the id {run.id} is here already: delete it before this one is imported")
         return is_new
 
@@ -194,6 +195,16 @@ class Store:
             for name, data in packed.items():
                 row = {"run": run_id, "strategy": slug, "name": name, "document": data}
                 connection.execute(sa.insert(artifacts).values(row))
+        return True
+
+    def decide(self, run_id: str, decision: Decision | msgspec.UnsetType, owner: str | None = None) -> bool:
+        """Write a decision on a run that has ended, or remove the one that is there. ``owner``: only of their
+        runs. False where there is no such run; ValueError where what is stored is damaged."""
+        with self._database.writing() as connection:
+            if not _ended(connection, [run_id], owner):
+                return False
+            run = _read(connection, run_id)
+            _write(connection, replace(run, decision=decision), _items(run))
         return True
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -404,9 +415,13 @@ def _insert(
 
 
 def _write(connection: sa.Connection, run: Run, before: Sequence[object] = ()) -> None:
-    """Write a run over what is stored of it. ``before``: its items as they were last written."""
+    """Write a run over what is stored of it: its head, and those of its items that are not the same objects as
+    ``before``, as they were last written."""
     _update(connection, run.id, entries.row(run))
-    _write_documents(connection, run, before)
+    rows = _rows(run, before)
+    gone = sa.or_(parts.c.place > len(_items(run)), parts.c.place.in_([row["place"] for row in rows]))
+    connection.execute(sa.delete(parts).where(parts.c.run == run.id, gone))
+    connection.execute(sa.insert(parts), rows)
 
 
 def _update(connection: sa.Connection, run_id: str, values: Mapping[str, Any]) -> None:
@@ -414,14 +429,6 @@ def _update(connection: sa.Connection, run_id: str, values: Mapping[str, Any]) -
     now = database.now_ms()
     version = sa.case((runs.c.version >= now, runs.c.version + 1), else_=now)
     connection.execute(sa.update(runs).where(runs.c.id == run_id).values({**values, "version": version}))
-
-
-def _write_documents(connection: sa.Connection, run: Run, before: Sequence[object] = ()) -> None:
-    """Write the run's head and those of its items that are not the same objects as ``before``, which are stored."""
-    rows = _rows(run, before)
-    gone = sa.or_(parts.c.place > len(_items(run)), parts.c.place.in_([row["place"] for row in rows]))
-    connection.execute(sa.delete(parts).where(parts.c.run == run.id, gone))
-    connection.execute(sa.insert(parts), rows)
 
 
 def _rows(run: Run, before: Sequence[object] = ()) -> list[dict[str, Any]]:

@@ -35,14 +35,9 @@ _LONGEST_VALUE = 60
 
 
 def check(
-    outputs: Any,
-    right: Mapping[str, np.ndarray],
-    *,
-    expected: Any = None,
-    depth: int = 1,
-    shapes_only: bool = False,
+    outputs: Any, right: Mapping[str, np.ndarray], *, expected: Any = None, depth: int = 1, shapes_only: bool = False,
     compared: np.ndarray | None = None,
-) -> tuple[Correctness, str | None]:
+) -> tuple[Correctness, str | None]:  # fmt: skip
     """Compare a nest of arrays or tensors with the leaves of the right one, by their paths; the sentence says what is
     wrong, if anything.
 
@@ -76,10 +71,8 @@ def check(
 
 def leaves_of(nest: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """The leaves of tuples, named ones too, lists and dicts with their paths, such as ``[0].kernel``; keys are sorted.
-
-    A ragged tensor, or its `Leaf`, is the row lengths of each axis after the first and all values in a row. Which axes
-    TensorFlow keeps as ragged does not matter: of an axis that happens to be uniform all row lengths are equal.
-    """
+    A ragged tensor, or its `Leaf`, is the row lengths of each axis after the first, also of one that is uniform, and
+    all values in a row."""
     parts: dict[str, Any]
     if isinstance(nest, Mapping):
         parts = {f".{key}": nest[key] for key in sorted(nest)}
@@ -108,14 +101,9 @@ def leaves_of(nest: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _check_leaf(
-    path: str,
-    leaf: Any,
-    right: np.ndarray,
-    spec: Leaf | None,
-    depth: int,
-    shapes_only: bool,
+    path: str, leaf: Any, right: np.ndarray, spec: Leaf | None, depth: int, shapes_only: bool,
     compared: np.ndarray | None,
-) -> tuple[LeafCheck, str]:
+) -> tuple[LeafCheck, str]:  # fmt: skip
     """The figures of a leaf, and what is wrong with it as a predicate, empty where nothing is."""
     array = _array(leaf)
     if array is None:
@@ -259,7 +247,6 @@ def _root_mean_square(right: np.ndarray, dtype: str) -> float:
 
 
 def _blocks(array: np.ndarray) -> Iterator[np.ndarray]:
-    """The elements in C order, without copying the whole array."""
     flat = array.reshape(-1) if array.flags.c_contiguous else array.flat
     return (np.asarray(flat[start : start + BLOCK]) for start in range(0, array.size, BLOCK))
 

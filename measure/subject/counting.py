@@ -19,21 +19,17 @@ def _names(text: str) -> frozenset[str]:
 _FUNCTION_FLOPS = 10
 _FUNCTIONS = _names("Sin Cos Tan Exp Log Tanh Erf Rsqrt Sigmoid Softplus Expm1 Softmax LogSoftmax Log1p Atan Sinh Cosh")
 _REDUCTIONS = _names(
-    """
-    Sum Mean Prod Max Min Cumsum Cumprod L2Loss BiasAddGrad SegmentSum UnsortedSegmentSum EuclideanNorm AvgPool
-    MaxPool TopKV2
-    """
+    "Sum Mean Prod Max Min Cumsum Cumprod L2Loss BiasAddGrad SegmentSum UnsortedSegmentSum EuclideanNorm AvgPool "
+    "MaxPool TopKV2"
 )
 # Moves and variables. What gives no floating-point number, such as a comparison, is free as well.
 _FREE = _names(
-    """
-    Const Identity IdentityN Reshape Transpose Gather GatherV2 GatherNd Slice StridedSlice Cast ConcatV2 Pad PadV2
+    """Const Identity IdentityN Reshape Transpose Gather GatherV2 GatherNd Slice StridedSlice Cast ConcatV2 Pad PadV2
     MirrorPad Pack Unpack Split SplitV Tile ExpandDims Squeeze Range Fill ZerosLike OnesLike BroadcastTo Select SelectV2
     OneHot ReverseV2 Roll StopGradient PreventGradient CheckNumerics StridedSliceGrad ScatterNd TensorScatterUpdate
     MatrixDiag MatrixDiagV3 MatrixDiagPart MatrixDiagPartV3 MatrixSetDiag MatrixSetDiagV3 MatrixBandPart Diag DiagPart
     Bitcast ReadVariableOp DynamicStitch LinSpace ResizeBilinear ResizeNearestNeighbor ExtractImagePatches SpaceToDepth
-    DepthToSpace DecodeRaw Real Imag Complex EnsureShape Snapshot DeepCopy SparseToDense
-    """
+    DepthToSpace DecodeRaw Real Imag Complex EnsureShape Snapshot DeepCopy SparseToDense"""
 )
 _FREE_PARTS = ("Random", "String", "TensorList", "TensorArray", "RngRead", "Ragged", "Bucketize", "Multinomial")
 # Bookkeeping that no one would count among the ops that a function issues, and what writes nothing.
@@ -101,7 +97,6 @@ def count(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Counted]:
 
 
 def _flops(op: str, inputs: Sequence[Any], attributes: dict[Any, Any], outputs: Sequence[Any]) -> int | None:
-    """The floating-point operations of one op; None where they are not known."""
     if op in _FREE or any(part in op for part in _FREE_PARTS) or not any(map(_is_floating, outputs)):
         return 0
     if op == "PartitionedCall" or "PyFunc" in op:
@@ -147,8 +142,7 @@ def _convolution(inputs: Sequence[Any], attributes: dict[Any, Any], outputs: Seq
 
 
 def _factorised(inputs: Sequence[Any], attributes: dict[Any, Any], outputs: Sequence[Any]) -> float:
-    """The least that a factorisation of a matrix takes, Cholesky's: n³ / 3."""
-    return _size(inputs[0]) * int(inputs[0].shape[-1]) / 3
+    return _size(inputs[0]) * int(inputs[0].shape[-1]) / 3  # the least, which is Cholesky's
 
 
 def _fourier(inputs: Sequence[Any], attributes: dict[Any, Any], outputs: Sequence[Any]) -> float:

@@ -18,7 +18,6 @@ from typing import Annotated, Any
 
 import msgspec
 import numpy as np
-from msgspec import UNSET
 from msgspec.structs import replace
 
 from measure.subject import counting, effects
@@ -54,8 +53,6 @@ class Refused(Exception):
 
 
 class _Names(msgspec.Struct):
-    """The names by which the code may describe itself."""
-
     TITLE: Annotated[str, msgspec.Meta(max_length=80, pattern=r"\A.*\Z")] = ""
     PRESETS: Annotated[dict[str, dict[str, Annotated[int, msgspec.Meta(ge=1)]]], msgspec.Meta(max_length=20)] = {}
 
@@ -140,10 +137,8 @@ def time_limit() -> Iterator[None]:
 
 
 def execute(code: str, filename: str, name: str) -> types.ModuleType:
-    """The module that results from the code. AutoGraph and pickle find it by its name, and `inspect` finds the text.
-
-    It has no ``__file__``: AutoGraph would look that file up again, and forget the text where there is none.
-    """
+    """The module that results from the code. AutoGraph and pickle find it by its name, and `inspect` finds the text. It
+    has no ``__file__``: AutoGraph would look that file up again, and forget the text where there is none."""
     module = sys.modules[name] = types.ModuleType(name)
     linecache.cache[filename] = (len(code), None, code.splitlines(keepends=True), filename)
     exec(compile(code, filename, "exec"), module.__dict__)
@@ -187,7 +182,6 @@ def _elements(module: types.ModuleType, given: Given, spec: Spec) -> tuple[Any, 
 
 
 def _facts(given: Given, function: Callable[..., Any], elems: Any) -> Facts:
-    """What some of the elements tell of the function."""
     import tensorflow as tf
 
     def element(place: int) -> Any:
@@ -250,7 +244,7 @@ def _facts(given: Given, function: Callable[..., Any], elems: Any) -> Facts:
         variable_bytes=captured_bytes,
         notes=notes,
         unsupported=unsupported,
-        unknown_work=counted.unknown or UNSET,
+        unknown_work=counted.unknown or msgspec.UNSET,
     )
 
 

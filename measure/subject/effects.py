@@ -1,7 +1,6 @@
 """The side effects of a function, by the types of its ops, and the strategies that would leave them out.
 
-`tf.vectorized_map` runs an op without a rule for batches, or without inputs that depend on the element, once for all;
-XLA leaves out assertions and cannot compile a print or a call into Python.
+`tf.vectorized_map` runs an op without a rule for batches, or without inputs that depend on the element, once for all.
 """
 
 import re

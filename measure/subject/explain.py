@@ -1,8 +1,7 @@
 """The explanation of a strategy's call, asked of TensorFlow in a process that measures nothing else: what is traced,
 which ops and kernels run and for how long, and what XLA makes of it.
 
-The figures go back to the engine; what is too much for a run's file (graph, program, trace) is left in a folder, as
-the files `measure.run.why.ARTIFACTS`.
+What is too much for a run's file (graph, program, trace) is left in a folder, as `measure.run.why.ARTIFACTS`.
 """
 
 import gzip
@@ -69,7 +68,6 @@ def explain(module: ModuleType, call: Callable[[], Any], spec: Spec) -> Explaine
 
 
 def _repeat(call: Callable[[], Any], most: int) -> list[float]:
-    """Call at least once; the seconds of the calls."""
     times_s: list[float] = []
     while len(times_s) < most and sum(times_s) < REPEATED_S:
         start_s = time.perf_counter()
@@ -145,7 +143,6 @@ def _op(event: Event, eager: dict[int, str]) -> str:
 
 
 def _union_s(events: Iterable[Event]) -> float:
-    """The seconds during which at least one of the events lasted."""
     total = reached = 0
     for start, end in sorted((event.start_ps, event.end_ps) for event in events):
         total += max(0, end - max(start, reached))

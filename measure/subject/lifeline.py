@@ -14,12 +14,10 @@ SUBJECT_OOM_SCORE, HOST_OOM_SCORE, WORKER_OOM_SCORE = 1000, 500, 250
 
 def die_with_parent(parent_pid: int, by: signal.Signals = signal.SIGKILL) -> None:
     """Have the kernel send ``by`` to this process when its parent ends (Linux; elsewhere the closed channel has to do).
-
-    The signal is tied to the *thread* that made this process, so parents start children from threads that live as
-    long as they do. A parent that has ended before the call is seen by its changed pid.
-    """
+    The signal is tied to the *thread* that made this process, so parents start children from threads that live as long
+    as they do."""
     _prctl(_PR_SET_PDEATHSIG, int(by))
-    if os.getppid() != parent_pid:
+    if os.getppid() != parent_pid:  # it has ended before the call
         os._exit(1)
 
 
@@ -34,8 +32,8 @@ def _prctl(option: int, value: int) -> None:
 
 
 def offer_memory(score: int) -> None:
-    """Have the kernel end this process, and those that it makes, before others where the machine's memory runs out
-    (Linux). The highest ``score`` is 1000; a process that has a higher one already keeps it."""
+    """Have the kernel end this process, and those that it makes, before others where memory runs out (Linux), by a
+    ``score`` of at most 1000, or the higher one that it has already."""
     file = Path("/proc/self/oom_score_adj")
     with contextlib.suppress(OSError, ValueError):
         file.write_text(str(max(score, int(file.read_text()))))

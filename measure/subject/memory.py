@@ -1,8 +1,7 @@
 """The memory that one steady call needs: by the allocator's events, by its counters, and as the system saw it.
 
-Every method costs speed, so a process that measures memory is never timed. Two settings must be made before the
-process runs its first op: `prepare_events` for the bytes that TensorFlow asks for, `prepare_process_peak` for the
-resident memory of the process; one process does one of the two.
+Every method costs speed, so a process that measures memory is never timed. Before its first op one of two settings must
+be made: `prepare_events` for the bytes that TensorFlow asks for, `prepare_process_peak` for its resident memory.
 """
 
 import ctypes
@@ -96,15 +95,10 @@ def measure(call: Callable[[], Any], method: MemoryMethod, device: str = "CPU:0"
         outputs, peak_bytes, at_peak, timeline = _by_events(call, device, with_numpy=method == "events_with_numpy")
     output_bytes = bytes_of(outputs)
     return Memory(
-        peak_bytes=max(0, peak_bytes),
-        output_bytes=output_bytes,
-        temporary_bytes=max(0, peak_bytes - output_bytes),
-        input_bytes=0,
-        captured_bytes=0,
-        method="events" if method == "events_with_numpy" else method,
-        at_peak=at_peak,
-        timeline=timeline,
-    )
+        peak_bytes=max(0, peak_bytes), output_bytes=output_bytes, temporary_bytes=max(0, peak_bytes - output_bytes),
+        input_bytes=0, captured_bytes=0, method="events" if method == "events_with_numpy" else method,
+        at_peak=at_peak, timeline=timeline,
+    )  # fmt: skip
 
 
 def _by_tracemalloc(call: Callable[[], Any]) -> tuple[Any, int]:
@@ -146,11 +140,9 @@ def _by_events(call: Callable[[], Any], device: str, *, with_numpy: bool) -> tup
 
 
 def measure_process_peak(call: Callable[[], Any]) -> int:
-    """The most bytes by which the process's resident memory rose during one call, outputs included.
-
-    It also catches scratch memory that no allocator reports. OSError where the system does not tell. Before the first
-    op `prepare_process_peak` must have come. The kernel counts in pages. Source: proc(5), ``clear_refs``, ``VmHWM``.
-    """
+    """The most bytes by which the process's resident memory rose during one call, outputs and scratch memory included
+    that no allocator reports. OSError where the system does not tell. Before the first op `prepare_process_peak` must
+    have come. Source: proc(5), ``clear_refs``, ``VmHWM``."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")
@@ -167,10 +159,8 @@ def _status_bytes(key: str) -> int:
 
 
 def bytes_of(tensors: Any) -> int:
-    """Bytes of the distinct buffers in a nest of tensors or arrays: what begins at one place is counted once.
-
-    Leaves that are no tensors count as nothing; on a GPU only the same tensor is known to share memory.
-    """
+    """Bytes of the distinct buffers in a nest of tensors or arrays: what begins at one place is counted once. On a GPU
+    only the same tensor is known to share memory."""
     import tensorflow as tf
 
     buffers: dict[int, int] = {}
@@ -214,11 +204,8 @@ def allocations(profile: Profile, device: str) -> list[Event]:
 
 
 def replayed(reports: Iterable[Event]) -> tuple[list[int], Counter[str]]:
-    """The bytes that are live after each report, and the bytes that each op holds after the last.
-
-    Frees of addresses that were not allocated here change nothing. An address that is allocated again without a free in
-    between replaces what was there.
-    """
+    """The bytes that are live after each report, and the bytes that each op holds after the last. Frees of addresses
+    that were not allocated here change nothing; an address that is allocated again replaces what was there."""
     live: dict[int, tuple[str, int]] = {}
     totals, total = [], 0
     for report in reports:
@@ -235,7 +222,7 @@ def replayed(reports: Iterable[Event]) -> tuple[list[int], Counter[str]]:
 
 
 def shown_points(live: Sequence[int]) -> list[int]:
-    """Indices of at most `TIMELINE_POINTS` values, as far from each other, with the last one and the greatest."""
+    """Places of at most `TIMELINE_POINTS` values, evenly apart, and of the last and the greatest one."""
     evenly = np.linspace(0, len(live) - 1, min(len(live), TIMELINE_POINTS - 1))
     return sorted({int(np.argmax(live)), *map(int, evenly)})
 

@@ -1,8 +1,7 @@
 """The messages between processes, declared once: one JSON object a line, UTF-8.
 
 Whoever starts a subject sends it a `Spec`, and a timing subject a `Command` for each step; a subject answers with what
-is derived from `Said`. A strategy runs inside its subject and can write into its channel, so that what comes from there
-is taken in only once `read` has made a message of it.
+is derived from `Said`. A strategy can write into its subject's channel: what comes from there has to pass `read`.
 """
 
 import os

@@ -1,8 +1,7 @@
 """Probes: how fast this device moves bytes, multiplies, and starts an op.
 
 They run in a process of their own, on the device and with the threads of the case. A probe is to bound what a strategy
-can reach, so each takes the best of a few ways to do the same, and of several samples of each. Nothing here needs
-TensorFlow before `measure` is called.
+can reach, so each takes the best of a few ways to do the same, and of several samples of each.
 """
 
 import math

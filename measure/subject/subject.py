@@ -1,19 +1,18 @@
 """A subject: one process that holds one strategy of one case, ready to be called, and does the one thing that the role
 in its `Spec` names.
 
-It runs the very script that is shown to users: the script is executed as a module, which leaves ``elems`` and
-``strategy`` behind. What it can be told and what it says is in `measure.subject.messages`. The host forks it, or it
-starts in a fresh interpreter. The order of things counts: what is set for TensorFlow's runtime is set before the script
-runs its first op.
+It runs the very script that is shown to users, as a module, which leaves ``elems`` and ``strategy`` behind. The host
+forks it, or it starts in a fresh interpreter. What is set for TensorFlow's runtime is set before the script's first op.
 """
 
 import os
 import pickle
 import sys
+import sysconfig
 import tempfile
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +38,20 @@ def main() -> None:
     """A subject in a fresh interpreter, whose channel is stdin."""
     die_with_parent(int(sys.argv[1]))
     offer_memory(SUBJECT_OOM_SCORE)
+    import_from(sys.argv[2:])
     channel = Channel(os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     if (spec := channel.receive(Spec)) is not None:
         serve(spec, channel)
     sys.stdout.flush()
     os._exit(0)
+
+
+def import_from(folders: Sequence[str]) -> None:
+    """Have modules of these folders imported before those that are installed, but none in place of Python's own: a file
+    may well be called ``profile.py``."""
+    standard = [path for path in sys.path if path.startswith(sysconfig.get_path("stdlib")) and "-packages" not in path]
+    sys.path[:0] = [*standard, *folders] if folders else []
 
 
 def serve(spec: Spec, channel: Channel) -> None:
@@ -177,9 +184,6 @@ _ROLES = {
     role.__name__.removeprefix("_"): role
     for role in (_reference, _memory, _timing, _process_peak, _probes, _room, _why, _devices, _derive)
 }
-
-
-# --- parts -----------------------------------------------------------------------------------------------------------
 
 
 def _prepared(spec: Spec) -> tuple[types.ModuleType, Callable[..., Any]]:

@@ -29,11 +29,8 @@ def usage() -> tuple[float, float, float]:
 
 
 class Clock:
-    """A clock for calls of ``strategy(elems)`` on one device.
-
-    On a GPU a call returns before its work is done, so ``synchronise`` waits for the device before and after; on a CPU
-    the outputs of eager and compiled calls are ready on return.
-    """
+    """A clock for calls of ``strategy(elems)``. On a GPU a call returns before its work is done, so ``synchronise``
+    waits for the device before and after; on a CPU the outputs of eager and compiled calls are ready on return."""
 
     def __init__(self, strategy: Callable[[Any], Any], elems: Any, synchronise: Callable[[], None]) -> None:
         self._strategy, self._elems, self._synchronise = strategy, elems, synchronise

@@ -143,7 +143,6 @@ def _fallbacks(graph: Any) -> Iterator[str]:
 
 
 def compiles_element(slug: str) -> bool:
-    """True if an option of the strategy has its element function compiled with XLA, whatever its mode."""
     return slugs.options(slug).get("jit_compile") == "true"
 
 

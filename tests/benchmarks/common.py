@@ -27,10 +27,6 @@ class Problem:
     size: Mapping[str, int]
 
 
-def whole_seconds(value_s: float) -> str:
-    return f"{value_s:.2f} s"
-
-
 @dataclass(frozen=True)
 class Figure:
     """A figure beside what it may be: at most ``limit``, or at least, where ``at_least``. ``show`` gives its unit."""
@@ -38,7 +34,7 @@ class Figure:
     name: str
     value: float
     limit: float | None = None
-    show: Callable[[float], str] = whole_seconds
+    show: Callable[[float], str] = "{:.2f} s".format
     at_least: bool = False
 
     def row(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The command line: what it prints and where, its exit statuses, and what it refuses before it starts anything."""
+"""The command line: what it prints and where, and its exit statuses."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from measure.engine.record import View
 from measure.hosting import Limits
 from measure.local import Ended, HostFailed
 from measure.making import FAULT
-from measure.pool.launcher import HostState, Launcher
+from measure.pool.launcher import HostState
 from measure.run.encoding import decode
 from measure.run.run import Run
 from tests import claims, synthetic
@@ -59,15 +59,6 @@ class _Local:
         return Ended(self.run, self.problem)
 
 
-@pytest.fixture
-def _nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(*_: Any) -> None:
-        raise AssertionError("something was started")
-
-    monkeypatch.setattr(Launcher, "state", start)
-    monkeypatch.setattr(Launcher, "wait_ready", start)
-
-
 def answers(monkeypatch: pytest.MonkeyPatch, run: Run, **more: Any) -> None:
     monkeypatch.setattr(command_line, "Local", _Local(run, **more))
 
@@ -78,28 +69,6 @@ def handlers(monkeypatch: pytest.MonkeyPatch) -> dict[int, Any]:
     handlers: dict[int, Any] = {}
     monkeypatch.setattr(signal, "signal", lambda number, handler: handlers.update({number: handler}))
     return handlers
-
-
-# --- what is refused before anything starts --------------------------------------------------------------------------
-
-
-@pytest.mark.usefixtures("_nothing_starts")
-def test_an_invalid_request_is_refused_with_status_2_before_anything_starts(capsys: pytest.CaptureFixture[str]):
-    large = ("--size", "batch=1000000", "--size", "side=32")
-    for arguments, says in (
-        (["nothing"], ["workload 'nothing' is not known", "outer_product"]),
-        (["outer_product", "--workload-option", "model"], ["--workload-option 'model' is not valid", "NAME=VALUE"]),
-        (["outer_product", *large], ["cannot fit", "batch="]),
-        (
-            ["square", "--size", "batch=1000000", "--strategies", "loop.eager", "--budget", "1"],
-            ["is too short", "budget="],
-        ),
-        (["outer_product", "--json", "/nowhere/at/all.json"], ["/nowhere/at/all.json cannot be written"]),
-    ):
-        assert command_line.main(["compare", *arguments]) == 2
-        printed = capsys.readouterr()
-        assert printed.out == "" and printed.err.startswith("error: ") and printed.err.count("\n") == 1
-        assert all(part in printed.err for part in says), printed.err
 
 
 # --- statuses and outputs --------------------------------------------------------------------------------------------
@@ -178,7 +147,6 @@ def test_an_interrupted_run_has_status_3_and_what_was_measured_is_written(
 # --- claims ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("_nothing_starts")
 def test_claims_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path):
     assert command_line.main(["claims", "--list"]) == 0
     printed = capsys.readouterr()

@@ -127,14 +127,7 @@ def test_elements_are_those_that_are_named(tmp_path: Path, code: Path, monkeypat
         np.testing.assert_equal(space[asked.elems], expected)
 
 
-def test_what_is_wrong_is_said_before_anything_starts(
-    code: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
-    def start(*_: Any) -> None:
-        raise AssertionError("something was started")
-
-    monkeypatch.setattr(Launcher, "state", start)
-    monkeypatch.setattr(Launcher, "wait_ready", start)
+def test_what_is_wrong_is_said_before_anything_starts(code: Path, capsys: pytest.CaptureFixture[str]):
     broken = code.with_name("broken.py")
     broken.write_text("f = (")
     for arguments, sentence in (

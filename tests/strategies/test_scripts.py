@@ -109,7 +109,7 @@ def test_scripts_hold_nothing_unused_and_nothing_without_a_name(tmp_path: Path) 
     for workload in workloads.all():
         case = Case(workload, small(workload), "bfloat16", seed=2**32 - 1)
         for place, strategy in enumerate(each for each in strategies.all_strategies(workload) if each.mode == "graph"):
-            text = script.build(case, strategy, threads=(None, 2)[place % 2])
+            text = script.build(case, strategy.slug, threads=(None, 2)[place % 2])
             (tmp_path / f"{workload.slug}_{strategy.mapper}_{strategy.mode}.py").write_text(text)
         (tmp_path / f"{workload.slug}_reference.py").write_text(script.build_reference(case))
     ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select=E4,E7,E9,F,W,I,B"]

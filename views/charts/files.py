@@ -1,7 +1,6 @@
 """A run's charts as files that stand alone: SVG and PNG (`python -m views.charts.files`).
 
-They are drawn by a process of their own: a JavaScript engine with its memory has no business in the server, and the run
-that it reads may come from anybody.
+They are drawn by a process of their own: a JavaScript engine has no business in the server.
 """
 
 import argparse
@@ -30,7 +29,6 @@ from views.charts import (
     sweep_map,
     total_time,
 )
-from views.charts.base import Spec
 from views.ui import look
 
 FORMATS = ("svg", "png")
@@ -42,20 +40,15 @@ _LINE = 160  # signs of a wide one's subtitle
 _SIGNS = f"^[{''.join(look.GLYPHS.values())}✗] "
 
 
-def _charts(run: Run) -> Iterator[tuple[str, str, Spec, pd.DataFrame, str]]:
+def _charts(run: Run) -> Iterator[tuple[str, str, base.Spec, pd.DataFrame, str]]:
     """The charts of a run: the name of the file, a title, specification and frame, and what its marks mean."""
     if run.kind == "compare":
         result = findings(run)
         slugs = [row.slug for row in result.rows]
         every = samples.one_in(run, slugs)
-        title, drawn = "Latency of one call, memory and largest error", latency_memory_error.specification(result)
-        yield (
-            "comparison",
-            title,
-            {**drawn, "width": _WIDE},
-            latency_memory_error.frame(result),
-            latency_memory_error.legend(result),
-        )
+        title = "Latency of one call, memory and largest error"
+        drawn = {**latency_memory_error.specification(result), "width": _WIDE}
+        yield "comparison", title, drawn, latency_memory_error.frame(result), latency_memory_error.legend(result)
         yield "break-even", "Total time by number of calls", total_time.SPEC, total_time.frame(result), ""
         note = f"one sample in {every} is drawn" if every > 1 else ""
         yield "samples", "Every sample, by round", samples.SPEC, samples.frame(run, slugs), note
@@ -76,7 +69,7 @@ def _charts(run: Run) -> Iterator[tuple[str, str, Spec, pd.DataFrame, str]]:
         yield "front", title, sweep_front.SPEC, sweep_front.frame(sweep_front.subject(sweep)[1]), ""
 
 
-def of(run: Run, *wanted: str) -> dict[str, Spec]:
+def of(run: Run, *wanted: str) -> dict[str, base.Spec]:
     """The charts of a run, all or those that are wanted, by the names of their files, each with its data, title and
     colours; none that has nothing to show."""
     made = {}
@@ -102,7 +95,7 @@ def chart(run: Run, name: str) -> alt.Chart | None:
     return alt.Chart.from_dict(made[name]) if made else None
 
 
-def convert(drawn: Spec, form: str) -> bytes:
+def convert(drawn: base.Spec, form: str) -> bytes:
     """The picture's bytes. Nothing is fetched: all that a chart needs is in its specification."""
     if form == "svg":
         return vl_convert.vegalite_to_svg(drawn, allowed_base_urls=[]).encode()

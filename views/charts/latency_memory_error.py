@@ -1,8 +1,8 @@
 """A comparison in one picture: latency, memory and correctness side by side, one row a strategy. Pure.
 
-It is one Vega-Lite view, whose panels are scales of their own with ranges within its width: rows are level by
-construction, the width is the page's, and where that is narrow (a phone) a row becomes two lines. Concatenated charts
-can do none of these on a page of Streamlit. Names are marks, not labels of an axis, so that they are never cut.
+It is one Vega-Lite view, whose panels are scales of their own with ranges within its width: rows are level, the width
+is the page's, and where that is narrow (a phone) a row becomes two lines, none of which concatenated charts can do.
+Names are marks, not labels of an axis, so that they are never cut.
 """
 
 import functools
@@ -86,7 +86,6 @@ _NUMBERS = ("tie_top", "tie_bottom", "median", "low", "high", "floor", "output_a
 
 
 def _with_ends(made: pd.DataFrame) -> pd.DataFrame:
-    """The frame with the ends of both logarithmic axes."""
     seconds, errors = (
         [value for field in fields for value in made[field] if value > 0]
         for fields in (("median", "low", "high", "floor"), ("error", "allowed"))
@@ -140,8 +139,8 @@ def _right(row: Row) -> str:
         return ""
     error = row.max_of_scale
     if not row.ok:  # by a shape or a NaN, where the error is none
-        return f"{look.error_size(error) if error and error > (_allowed(row) or 0.0) else 'wrong'} ✗"
-    return "✓" if error is None else f"{look.error_size(error) if error else 'exact'} ✓"
+        return f"{error:.2g} ✗" if error and error > (_allowed(row) or 0.0) else "wrong ✗"
+    return "✓" if error is None else f"{error:.2g} ✓" if error else "exact ✓"
 
 
 # --- the marks -------------------------------------------------------------------------------------------------------
@@ -259,7 +258,6 @@ def _drawn() -> Spec:
 
 
 def _x(panel: str, scale: Literal["log", "linear"], padding: int, **axis: Any) -> Callable[..., dict[str, Any]]:
-    """The channels of a panel by their fields."""
     scaled = alt.Scale(
         type=scale, zero=scale == "linear", nice=False, padding=padding,
         range=[alt.ExprRef(f"{panel}_from"), alt.ExprRef(f"{panel}_to")],
@@ -305,11 +303,6 @@ def legend(result: Findings) -> str:
         "memory: output solid, temporary pale, inputs and variables not counted; tick: process peak, → where it is "
         "beyond the axis; error: relative to the result's scale; line: what rounding may do there."
     )
-
-
-def caption(result: Findings) -> str:
-    """The same as Markdown."""
-    return look.named(legend(result), [row.slug for row in result.rows])
 
 
 def takeaway(result: Findings) -> str:

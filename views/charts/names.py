@@ -28,10 +28,7 @@ def placed(
 ) -> pd.DataFrame:
     """The frame with two columns more, filled in each strategy's last row: ``end``, the height at which its line ends
     (or its median, as ``at`` says), and ``beside``, a height near it that is clear of the other names. ``ends``: of the
-    axis, where they are not the least and the largest value of ``field``.
-
-    Colours alone would not tell all mappers apart.
-    """
+    axis, where they are not the least and the largest value of ``field``."""
     if frame.empty:
         return frame
     low, high = ends or (frame[field].min() if log else 0.0, frame[field].max())
@@ -48,10 +45,8 @@ def placed(
 
 
 def clear(at: np.ndarray, apart: float, most: float) -> np.ndarray:
-    """Move ascending places between 0 and ``most``, shape (n,), until they are ``apart``.
-
-    The result is halfway between all moved up and all moved down, so names that share a place are around it.
-    """
+    """Move ascending places between 0 and ``most``, shape (n,), until they are ``apart``: halfway between all moved up
+    and all moved down, so that names that share a place are around it."""
     steps = apart * np.arange(len(at))
 
     def up(places: np.ndarray) -> np.ndarray:

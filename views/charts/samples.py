@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from measure.run.run import Measurement, Run
+from measure.run.run import BASE, Measurement, Run
 from views.charts import base, names
 from views.ui import look
 
@@ -32,7 +32,8 @@ def frame(run: Run, slugs: Collection[str]) -> pd.DataFrame:
     for m in _chosen(run, slugs):
         name = look.label(m.twin_of or m.strategy, m.mode)
         if m.twin_of:
-            name = f"{name}, {'default memory' if m.has_default_memory else 'entered twice'}"
+            what = "of BASE" if m.strategy.endswith(BASE) else "entered twice"
+            name = f"{name}, {'default memory' if m.has_default_memory else what}"
         for replica in m.replicas:
             of = {
                 "strategy": name, "colour": look.colour_name(m.mapper), "mode": m.mode, "replica": replica.id + 1,

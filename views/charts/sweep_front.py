@@ -33,7 +33,6 @@ def subject(sweep: SweepFindings, at: tuple[int, ...] | None = None) -> tuple[di
 
 
 def frame(measurements: Sequence[Measurement]) -> pd.DataFrame:
-    """The rows of the chart, in MiB and seconds."""
     front, rows = findings.front(measurements), list[dict[str, Any]]()
     for item in findings.placed(measurements):
         assert item.latency is not None and item.memory is not None

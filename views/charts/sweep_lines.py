@@ -11,7 +11,7 @@ import pandas as pd
 
 from measure.judge.lines import sentence
 from measure.judge.sweep_findings import SweepFindings, verdict
-from measure.run.run import Axis, Crossover, Measurement
+from measure.run.run import Axis, Measurement
 from views.charts import base, names
 from views.charts.failures import failed, outcome
 from views.charts.sweep_map import SELECTION, cell, state
@@ -24,11 +24,9 @@ _FADED = 0.22  # opacity of lines beside two that are asked about
 
 
 def frame(sweep: SweepFindings, quantity: Quantity, pair: Collection[str] = ()) -> pd.DataFrame:
-    """A row for each point of a line, for each failure where it occurred, and for each crossing: those of a ``pair``
-    that is asked about, beside which other lines fade, or else those at which the lead goes from one to another.
-
-    Latencies are in seconds, memory is in MiB.
-    """
+    """A row for each point of a line, in seconds or MiB, for each failure where it occurred, and for each crossing:
+    those of a ``pair`` that is asked about, beside which other lines fade, or else those at which the lead goes from
+    one to another."""
     axis = sweep.run.axes[0]
     points, marks, heights = list[dict[str, Any]](), list[dict[str, Any]](), dict[str, dict[int, float]]()
     for line in sweep.lines:
@@ -57,16 +55,11 @@ def frame(sweep: SweepFindings, quantity: Quantity, pair: Collection[str] = ()) 
         nothing = not any(item.latency or item.memory or failed(item) for item in point.measurements)
         if nothing and point.status in ("skipped", "cancelled", "interrupted", "budget"):
             value = point.at[axis.name]
-            marks.append(
-                {
-                    "kind": "no point",
-                    "strategy": "",
-                    "x": value,
-                    "at": f"{axis.name} {value:,}",
-                    "outcome": state(point),
-                }
-            )
-    for turn in _crossings(sweep, pair) if quantity == "latency" else ():
+            words = {"at": f"{axis.name} {value:,}", "outcome": state(point)}
+            marks.append({"kind": "no point", "strategy": "", "x": value, **words})
+    # Of many lines, the crossings of all that lead somewhere would be a smear.
+    turns = sweep.pair(*pair) if pair else [part.crossing for part in sweep.stretches if part.crossing]
+    for turn in (turn for turn in turns if turn.value is not None) if quantity == "latency" else ():
         at = {"x": turn.value, "from": turn.low, "to": turn.high, "line": turn.a, "y": None}
         marks.append({"kind": "crossing", **at, "crossover": sentence(turn)})
     made = pd.DataFrame(points)
@@ -80,13 +73,6 @@ def frame(sweep: SweepFindings, quantity: Quantity, pair: Collection[str] = ()) 
             mark["y"] = _on_line(along, mark["x"], axis) if along else made["y"].max() if points else 1.0
     made = pd.concat([made, pd.DataFrame(marks)], ignore_index=True)
     return made.fillna(dict.fromkeys(made.select_dtypes(exclude="number"), ""))
-
-
-def _crossings(sweep: SweepFindings, pair: Collection[str]) -> list[Crossover]:
-    """The crossings of a pair, or of those that lead one after the other: of many lines, those of all that lead
-    somewhere would be a smear."""
-    turns = sweep.pair(*pair) if pair else [part.crossing for part in sweep.stretches if part.crossing]
-    return [turn for turn in turns if turn.value is not None]
 
 
 def _height(item: Measurement, quantity: Quantity) -> float | None:

@@ -18,9 +18,6 @@ _MOST_LETTERS = 3
 _STATES = {"running": "being measured", "budget": "not reached", "skipped": "left out"}
 
 
-# --- what is drawn ---------------------------------------------------------------------------------------------------
-
-
 def cell(run: Run, point: Point) -> str:
     """The value that a click selects: it names the run, too, as a click outlives the run that is shown."""
     return " ".join(map(str, (run.id, *place(point))))
@@ -91,11 +88,7 @@ def sized(drawn: Spec, run: Run) -> Spec:
     return {**drawn, "height": _AXIS_HEIGHT + _CELL_HEIGHT * len({point.at[run.axes[1].name] for point in run.points})}
 
 
-# --- words -----------------------------------------------------------------------------------------------------------
-
-
 def state(point: Point) -> str:
-    """How far a point is, in words."""
     if point.ranking:
         return "measured"
     if point.status == "complete":
@@ -104,7 +97,6 @@ def state(point: Point) -> str:
 
 
 def legend_html(sweep: SweepFindings) -> str:
-    """The letter of each winner, beside its name with the shape in its colour."""
     of, codes = {line.slug: line for line in sweep.lines}, letters(sweep)
     names = (f"<b>{codes[name]}</b>&ensp;{look.strategy_html(name, of[name].mapper, of[name].mode)}" for name in codes)
     items = "".join(f'<span style="white-space:nowrap">{name}</span>' for name in names)

@@ -14,11 +14,10 @@ import strategies
 import workloads
 from measure.judge import answer
 from measure.run import request, sweep_request, text
-from measure.run.request import Request, case_of, parse_device, parse_workload
+from measure.run.request import Request
 from measure.run.run import Run
-from measure.run.sweep_request import SCALES, SweepRequest
+from measure.run.sweep_request import SweepRequest
 from views.choices import axes
-from views.choices.axes import NOTHING
 from views.choices.grid import WORDS
 from views.ui import look
 from workloads.spec import Option
@@ -27,20 +26,19 @@ Kind = Literal["compare", "sweep"]
 Form = dict[str, Any]
 AUTOMATIC = "auto"
 BUDGET_S = {"compare": request.DEFAULT_BUDGET_S, "sweep": sweep_request.DEFAULT_BUDGET_S}
-# Parameters that are no choices: the run that is shown, and the open tab of its result.
-_OF_RESULT = ("run", "tab")
+# Parameters that are no choices: the run that is shown, the open tab of its result, the run that it is compared with,
+# and that it is shown in large.
+OF_RESULT = ("run", "tab", "with", "present")
 # Browsers count so far without a fault.
 _MOST = 10**15
 _OF_WORKLOAD: tuple[str, ...] = ("workload",)
 
 
 def size_key(name: str) -> str:
-    """Return the parameter of a workload's size."""
     return f"size_{name}"
 
 
 def option_key(name: str) -> str:
-    """Return the parameter of a workload's option."""
     return f"option_{name}"
 
 
@@ -59,7 +57,7 @@ class Field:
 def fields(kind: Kind, form: Mapping[Any, Any]) -> Iterator[Field]:
     """Yield the choices of a page. The later ones follow from the earlier: ``form`` has the value of one by the time
     that the next is asked for."""
-    yield Field("workload", workloads.names()[0], lambda text: parse_workload(text).slug)
+    yield Field("workload", workloads.names()[0], lambda text: request.parse_workload(text).slug)
     if "workload" not in form:  # of a run that cannot be asked for here
         return
     workload = workloads.get(form["workload"])
@@ -69,7 +67,7 @@ def fields(kind: Kind, form: Mapping[Any, Any]) -> Iterator[Field]:
         if option.values is None:
             yield Field(option_key(option.name), int(option.default), _number(option.name), _OF_WORKLOAD)
         else:
-            yield Field(option_key(option.name), str(option.default), partial(_word, option), _OF_WORKLOAD)
+            yield Field(option_key(option.name), str(option.default), partial(_option, option), _OF_WORKLOAD)
     yield Field("dtype", workload.dtypes[0], _one_of("dtype", workload.dtypes), _OF_WORKLOAD)
     usual, within = [WORDS[0]], _OF_WORKLOAD
     if kind == "sweep":
@@ -78,16 +76,16 @@ def fields(kind: Kind, form: Mapping[Any, Any]) -> Iterator[Field]:
         if "sweep" not in form:  # the choices could not be drawn
             return
         seconds = axes.seconds(workload, form["sweep"])
-        yield Field("sweep_2", NOTHING, _one_of("sweep_2", seconds), ("workload", "sweep"))
+        yield Field("sweep_2", axes.NOTHING, _one_of("sweep_2", seconds), ("workload", "sweep"))
         names = axes.swept(form)
         usual, within = axes.words(workload, names), ("workload", "sweep", "sweep_2")
-        readers = {"points": _number("points"), "scale": _one_of("scale", SCALES)}
+        readers = {"points": _number("points"), "scale": _one_of("scale", sweep_request.SCALES)}
         for place, axis in enumerate(axes.start(workload, names), 1):
             for key, default in axes.form_of(axis, place).items():
                 yield Field(key, default, readers.get(key.removesuffix("_2"), str), within)
     # All words, also those that mean nothing: the list of strategies shows them, and Run says so.
     yield Field("strategies", usual, lambda text: list(filter(None, request.words_of(text))), within)
-    yield Field("device", "CPU:0", parse_device)
+    yield Field("device", "CPU:0", request.parse_device)
     yield Field("budget", BUDGET_S[kind], _number("budget", float))
     yield Field("memory_limit", None, _number("memory_limit", optional=True))
     yield Field("threads", None, _number("threads", optional=True))
@@ -101,10 +99,7 @@ def fields(kind: Kind, form: Mapping[Any, Any]) -> Iterator[Field]:
 
 def read(kind: Kind, params: Mapping[str, Sequence[str]], own: Mapping[str, Any]) -> tuple[Form, tuple[str, ...]]:
     """Return the form that an address makes, and a sentence for each of its values that something else stands for, and
-    for its parameters that the page does not have.
-
-    ``own`` is the form of the run that the address names, empty where it names none.
-    """
+    for its parameters that the page does not have. ``own``: the form of the run that it names, empty without one."""
     form: Form = {}
     notices = []
     for field in fields(kind, form):
@@ -117,7 +112,7 @@ def read(kind: Kind, params: Mapping[str, Sequence[str]], own: Mapping[str, Any]
                 instead = ", ".join(filter(None, spelled(form[field.key]))) or "none"
                 reason = look.sentence(look.shortened(str(error), look.MOST_SIGNS))
                 notices.append(f"{reason} {instead} is used instead.")
-    if unknown := [key for key in params if key not in form and key not in _OF_RESULT]:
+    if unknown := [key for key in params if key not in form and key not in OF_RESULT]:
         notices.append(f"The address has parameters that mean nothing here: {text.listed(unknown, 5)}.")
     return form, tuple(notices)
 
@@ -140,7 +135,6 @@ def _unsaid(field: Field, form: Mapping[str, Any], own: Mapping[str, Any]) -> An
 
 
 def spelled(value: Any) -> list[str]:
-    """Return a choice as an address has it."""
     if isinstance(value, list):
         return value or [""]
     if isinstance(value, float) and value.is_integer():
@@ -148,7 +142,7 @@ def spelled(value: Any) -> list[str]:
     return ["" if value is None else str(value)]
 
 
-# --- from a request --------------------------------------------------------------------------------------------------
+# --- from a request, and in words ------------------------------------------------------------------------------------
 
 
 def of_run(run: Run) -> Form:
@@ -162,13 +156,12 @@ def of_run(run: Run) -> Form:
         return {}
     form = of_request(asked)
     for word in WORDS:
-        if {*request.parse_strategies(case_of(asked), word)} == {*asked.strategies}:
+        if {*request.parse_strategies(request.case_of(asked), word)} == {*asked.strategies}:
             form["strategies"] = [word]
     return form
 
 
 def of_request(asked: Request | SweepRequest) -> Form:
-    """Return the form that asks for this."""
     base, swept = (asked.base, asked.axes) if isinstance(asked, SweepRequest) else (asked, ())
     fixed = {name: value for name, value in base.size.items() if name not in [axis.name for axis in swept]}
     # Options of words are texts on the form.
@@ -184,13 +177,10 @@ def of_request(asked: Request | SweepRequest) -> Form:
         "baseline": AUTOMATIC,
     }
     if swept:
-        form["sweep_2"] = NOTHING
+        form["sweep_2"] = axes.NOTHING
     for place, axis in enumerate(swept, 1):
         form |= {axes.keyed("sweep", place): axis.name, **axes.form_of(axis, place)}
     return form
-
-
-# --- in words --------------------------------------------------------------------------------------------------------
 
 
 def line(asked: Request | SweepRequest) -> str:
@@ -238,5 +228,5 @@ def _number(name: str, kind: Callable[[str], float] = int, *, optional: bool = F
     return read_number
 
 
-def _word(option: Option, text: str) -> str:
+def _option(option: Option, text: str) -> str:
     return str(option.parse(text))

@@ -28,12 +28,10 @@ _memo = Memo(__name__)
 
 
 def keyed(name: str, place: int) -> str:
-    """Return the parameter of the first or the second axis."""
     return name if place == 1 else f"{name}_{place}"
 
 
 def swept(form: Mapping[Any, Any]) -> list[str]:
-    """Return the names of what a form sweeps."""
     return [form[key] for key in ("sweep", "sweep_2") if form[key] != NOTHING]
 
 
@@ -63,7 +61,6 @@ def sweepable(workload: Workload) -> dict[str, SizeParameter | Option]:
 
 
 def bounds(item: SizeParameter | Option) -> tuple[int, int]:
-    """Return the least and the greatest value of what can be swept."""
     return item.least or 0, 2**31 - 1 if item.most is None else item.most
 
 
@@ -157,32 +154,24 @@ def draw(workload: Workload) -> list[dict[str, Any]]:
 
 
 def _range(place: int, item: SizeParameter | Option) -> dict[str, Any]:
-    """Draw the values of one axis."""
     state, (least, most) = st.session_state, bounds(item)
     start, end, points, scale = (keyed(part, place) for part in ("from", "to", "points", "scale"))
     # Values that are no grid take the place of where it starts.
-    listed = "," in str(state.get(start, ""))  # a browser may send another type
+    listed = "," in str(state.get(start, ""))
     with st.container(horizontal=True, gap="small", key=f"range_{place}", vertical_alignment="bottom"):
         first = st.text_input(
             "Values" if listed else "From", value=state.get(start, ""), key=start, width=220 if listed else 90,
             help=f"from {least:,}; or the values themselves, as 1, 2, 8",
         )  # fmt: skip
-        last = st.text_input(
-            "To", value=state.get(end, ""), key=end, width=90, disabled=listed, help=f"to {most:,}"
-        )  # fmt: skip
+        last = st.text_input("To", value=state.get(end, ""), key=end, width=90, disabled=listed, help=f"to {most:,}")
         count = st.number_input(
             "Points", value=state.get(points, 2), step=1, key=points, width=110, disabled=listed,
             help=f"from 2 to {MOST_POINTS}",
         )  # fmt: skip
         spaced = st.segmented_control("Scale", SCALES, default=state.get(scale, SCALES[0]), key=scale, required=True)
     ends = f"{first.strip()}:{last.strip()}" if first.strip() or last.strip() else ""
-    return {
-        "kind": _kind(item),
-        "name": item.name,
-        "range": first if listed else ends,
-        "scale": spaced,
-        "points": count,
-    }
+    chosen = {"range": first if listed else ends, "scale": spaced, "points": count}
+    return {"kind": _kind(item), "name": item.name, **chosen}
 
 
 def _changed() -> None:

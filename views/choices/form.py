@@ -15,7 +15,7 @@ from measure import admission, hosting
 from measure.judge.lines import readable
 from measure.machine import environment
 from measure.making import missing
-from measure.run import forecast
+from measure.run import forecast, listing
 from measure.run.fit import SweepForecast
 from measure.run.request import ALLOCATORS, MOST_BUDGET_S, MOST_THREADS, Request, RequestError, parse, parse_size
 from measure.run.sweep_request import SweepRequest, parse_sweep
@@ -58,15 +58,9 @@ def choose(kind: Kind, devices: tuple[str, ...]) -> Choices:
         return Choices(None, baseline, refusal or problem)
     if kind == "compare" and advanced["budget_s"] == BUDGET_S[kind]:
         advanced["budget_s"] = None  # the usual one is longer where that is needed
-    asked = {
-        "workload": workload.slug,
-        "workload_options": case.options,
-        "size": {name: value for name, value in case.size.items() if name not in swept},
-        "dtype": case.dtype,
-        "device": case.device,
-        "strategies": list(chosen),
-        **advanced,
-    }
+    size = {name: value for name, value in case.size.items() if name not in swept}
+    asked = {"workload": workload.slug, "workload_options": case.options, "size": size, "strategies": list(chosen)}
+    asked |= {"dtype": case.dtype, "device": case.device, **advanced}
     request: Request | SweepRequest
     try:
         if kind == "compare":
@@ -102,9 +96,6 @@ def _needs(request: Request | SweepRequest, ahead: forecast.RunForecast | SweepF
     return words
 
 
-# --- fields ----------------------------------------------------------------------------------------------------------
-
-
 def _select(label: str, key: str, options: Iterable[str], **more: Any) -> str:
     """Draw a list. What is chosen is its default, too: a field whose code comes late to a browser, after a second run
     of the page, has nothing but its default."""
@@ -118,6 +109,8 @@ def _number(label: str, key: str, default: float | None, **more: Any) -> Any:
     is not valid, where a field with bounds would keep the last valid one and measure that."""
     chosen = st.session_state.get(key, default)
     if default is not None:
+        if isinstance(default, float) and isinstance(chosen, int):  # a browser may send seconds so
+            chosen = float(chosen)
         return st.number_input(label, value=chosen, key=key, **more)
     # One that may be empty can only be emptied where its default is nothing: what is chosen is set with every run of
     # the page, so that it is there however late the field's code comes.
@@ -132,7 +125,7 @@ def _number(label: str, key: str, default: float | None, **more: Any) -> Any:
 def _workload(kind: Kind) -> Workload:
     by_slug = {workload.slug: workload for workload in workloads.all()}
     groups = list(dict.fromkeys(workload.group for workload in by_slug.values()))
-    for path, message in {**workloads.broken(), **strategies.broken()}.items():
+    for path, message in listing.broken().items():
         st.warning(look.plain(Path(path).name + message.removeprefix(path)), icon=":material/broken_image:")
     if st.session_state.get("workload") not in by_slug:  # its file was found to be broken just now
         st.session_state["workload"] = workloads.names()[0]

@@ -85,7 +85,6 @@ def draw(workload: Workload, presets: Presets, chosen: tuple[str, ...]) -> None:
         state["strategies"] = list(words) or [NONE]
 
     def toggle(*group: str) -> None:
-        """Choose all of the group, or, where all are chosen already, none of it."""
         wanted = {*chosen} - {*group} if {*group} <= {*chosen} else {*chosen, *group}
         choose([*(slug for slug in everything if slug in wanted), *sorted(wanted - {*everything})])
 

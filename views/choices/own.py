@@ -276,8 +276,6 @@ def _names(code: str, before: dict[str, bool]) -> dict[str, bool]:
 
 
 def _facts_html(facts: Facts) -> str:
-    """Return what was derived of a function, as a list of terms, and the sentences on it."""
-
     def shapes(wire: Any) -> str:
         parts = leaves(leaves_from_wire(wire))
         return " and ".join(f"{'×'.join(map(str, leaf.shape)) or 'scalar'} {leaf.dtype}" for leaf in parts)

@@ -16,10 +16,7 @@ from measure.run.run import Run
 from measure.run.sweep_request import SweepRequest
 from measure.store.store import Snapshot
 from views.choices import address, form
-from views.choices.address import Kind
-from views.choices.form import Choices
 from views.pages import opening
-from views.pages.opening import Opened
 from views.result import actions, lookup, progress
 from views.ui import guard, look, permission
 from workloads import places
@@ -37,7 +34,7 @@ _HOST_POLL_S = 1.0
 _UNFOLDED, _ASKED = "unfolded", "asked_run"
 
 
-def draw(kind: Kind, body: Callable[[Snapshot | None, Choices], None]) -> None:
+def draw(kind: address.Kind, body: Callable[[Snapshot | None, form.Choices], None]) -> None:
     """Draw the page of one kind of runs; ``body`` draws the run, or the first visitor's page."""
     with guard.calm("the page"):
         if (asked := st.session_state.pop(_ASKED, None)) is not None:
@@ -47,6 +44,12 @@ def draw(kind: Kind, body: Callable[[Snapshot | None, Choices], None]) -> None:
         if run is not None and run.kind != kind:
             opening.anew()
             st.switch_page(f"views/pages/{run.kind}.py", query_params={"run": run.id})
+        shown = opened.snapshot
+        if shown is not None and shown.state == "finished" and st.query_params.get("present") == "1":
+            from views.result import presentation  # which loads Altair, as a page does once its choices are there
+
+            presentation.draw(shown, st.session_state.get("baseline", address.AUTOMATIC))
+            return
         folded = places.viewer() or (run is not None and st.session_state.get(_UNFOLDED) != run.id)
         grid = [mapper.slug for mapper in strategies.mappers()]
         st.html(look.style(grid, "folded" if folded else "unfolded"))
@@ -62,7 +65,7 @@ def draw(kind: Kind, body: Callable[[Snapshot | None, Choices], None]) -> None:
         bar = left.container(key="run_bar", gap="xsmall" if folded else "small")
         if run is not None and not folded:
             left.button("▾ Fold the choices", key="fold", type="tertiary", on_click=_unfold, args=(None,))
-        chosen = Choices(None, None)  # where they cannot be drawn
+        chosen = form.Choices(None, None)  # where they cannot be drawn
         with left.container(key="form"), guard.calm("the choices"):
             chosen = form.choose(kind, client.shared().host().devices)
         result = right.container(key="result")
@@ -91,7 +94,7 @@ def _unfold(run_id: str | None) -> None:
     st.session_state[_UNFOLDED] = run_id
 
 
-def _run_bar(chosen: Choices, folded_for: Run | None) -> bool:
+def _run_bar(chosen: form.Choices, folded_for: Run | None) -> bool:
     """Draw what is always in sight: the button with the forecast, or why the choices cannot be run; and, where they are
     folded above a run, the choices in one line. True if the button was pressed."""
     # What is more than this server allows is to be said before Run is pressed.
@@ -129,7 +132,7 @@ def _host() -> None:
 # --- the run that is shown -------------------------------------------------------------------------------------------
 
 
-def _state(opened: Opened, chosen: Choices, kind: Kind) -> None:
+def _state(opened: opening.Opened, chosen: form.Choices, kind: address.Kind) -> None:
     """Draw how the run stands, and where it is one of other choices than those on the form."""
     snapshot = opened.snapshot
     if snapshot is None:
@@ -156,7 +159,7 @@ def _state(opened: Opened, chosen: Choices, kind: Kind) -> None:
     actions.draw(snapshot)
 
 
-def _other_choices(opened: Opened, chosen: Choices, kind: Kind) -> list[str]:
+def _other_choices(opened: opening.Opened, chosen: form.Choices, kind: address.Kind) -> list[str]:
     """Return, in words, the choices of a finished run that are not those on the form."""
     if opened.snapshot is None or opened.snapshot.state != "finished" or not opened.own:
         return []

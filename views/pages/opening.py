@@ -11,10 +11,9 @@ from views.choices import address
 from views.choices.address import Form, Kind
 from views.result import lookup
 from views.ui import look, memo
-from views.ui.memo import Memo
 
 _OPENED, _LEFT_AS = "opened", "left_as"
-_forms = Memo(__name__)
+_forms = memo.Memo(__name__)
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,8 @@ def write(page: Kind, opened: Opened) -> None:
     """Put the run and the choices into the address, and remember it: the last thing that a page does."""
     wanted = {"run": [opened.run_id]} if opened.run_id else {}
     wanted |= address.write(page, chosen(page), opened.own)
-    # The open tab of a result is the one that writes itself.
-    for name in [name for name in st.query_params if name not in wanted and name != "tab"]:
+    # What is said of the result is written where it changes.
+    for name in [name for name in st.query_params if name not in wanted and name not in address.OF_RESULT[1:]]:
         del st.query_params[name]
     if changes := {name: values for name, values in wanted.items() if st.query_params.get_all(name) != values}:
         st.query_params.update(changes)

@@ -45,7 +45,7 @@ def _draw() -> None:
         measure = "" if places.viewer() else "measure one on the Compare page, or "
         st.info(f"No run is kept yet: {measure}import a run file.", icon=":material/inbox:")
     st.file_uploader(
-        "Import a run file", type=["json"], key=_upload_key(), on_change=_import,
+        "Import a run file or a report", type=["json", "html"], key=_upload_key(), on_change=_import,
         max_upload_size=server.most_bytes() // 2**20,
         help="A run that was exported elsewhere. It is checked, marked as imported, and nothing in it is executed.",
     )  # fmt: skip
@@ -116,11 +116,19 @@ def _toolbar(chosen: list[Entry]) -> None:
     changeable = [entry for entry in chosen if entry.status != RUNNING and session.may(entry.owner)]
     own = [entry.id for entry in changeable]
     with st.container(horizontal=True, key="runs_toolbar", vertical_alignment="center"):
-        st.caption(f"{len(ids)} selected" if ids else "Select runs to export, pin or delete them.", width="content")
-        if ids:
-            st.link_button("Export", exports.of_runs(ids), key="runs_export", icon=":material/download:")
-        else:  # a link that is disabled is drawn too faintly to be read
-            st.button("Export", key="runs_export_none", icon=":material/download:", disabled=True)
+        hint = "Select runs to export, pin or delete them, or two comparisons to put side by side."
+        st.caption(f"{len(ids)} selected" if ids else hint, width="content")
+        ways = (("Export", "zip", ":material/download:"), ("Report", exports.REPORT, ":material/article:"))
+        for label, ending, icon in ways[: 1 if places.viewer() else 2]:
+            key = f"runs_{label.lower()}"
+            if ids:
+                st.link_button(label, exports.of_runs(ids, ending), key=key, icon=icon)
+            else:  # a link that is disabled is drawn too faintly to be read
+                st.button(label, key=f"{key}_none", icon=icon, disabled=True)
+        two = len(chosen) == 2 and all(entry.kind in ("compare", "") and entry.status != RUNNING for entry in chosen)
+        if two and st.button("Compare", key="runs_compare", icon=":material/compare:"):
+            first, second = sorted(chosen, key=lambda entry: entry.created)
+            st.switch_page("views/pages/compare.py", query_params={"run": first.id, "with": second.id})
         # Another number of runs is another popover, and so one that is closed.
         with st.popover("Delete", icon=":material/delete:", disabled=not own, key=f"runs_delete_{len(own)}"):
             st.markdown("What is deleted is gone for good, as its links will say.")
@@ -171,12 +179,15 @@ def _import() -> None:
         return
     st.session_state[_UPLOADS] = st.session_state.get(_UPLOADS, 0) + 1
     try:
-        run_id, added = server.take(uploaded, session.visitor().owner)
+        added = server.take(uploaded, session.visitor().owner)
     except (ValueError, StoreError) as error:
         st.warning(look.plain(f"{uploaded.name} was not imported: {error}."))
         return
-    sentence = f"{uploaded.name} {'was imported' if added else 'holds a run that is here already'}."
-    st.success(f"{look.plain(sentence)} [Open it](./?run={run_id})")
+    count, new = len(added), sum(added.values())
+    held = "a run that is here already" if count == 1 else f"{count} runs, {new} of them new"
+    sentence = f"{uploaded.name} {'was imported' if new == count else f'holds {held}'}."
+    links = " · ".join(f"[Open {'it' if count == 1 else run_id[:6]}](./?run={run_id})" for run_id in added)
+    st.success(f"{look.plain(sentence)} {links}")
 
 
 with guard.calm("the page"):

@@ -1,8 +1,8 @@
 """The server around pages, as middleware: it sends exports, takes uploads in, and drops what is no message.
 
-An export is sent from a file that has no name and is gone afterwards. One file is made at a time, and one run's
-figures: what many visitors ask for at once waits in turn, and takes the memory of one. No figure is drawn while
-latencies are sampled.
+An export is sent from a file that has no name and is gone afterwards. One file is made at a time, and one archive of
+figures or report: what many visitors ask for at once waits in turn, and takes the memory of one. No chart is drawn
+while latencies are sampled.
 
 Streamlit holds what is uploaded in memory for as long as its page is open, however often somebody uploads, and knows
 one limit for all servers. Here no more is let in than there is room for, and what was imported is let go of at once.
@@ -34,20 +34,18 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state.common import is_element_id
-from streamlit.runtime.state.session_state import WStates
+from streamlit.runtime.state.session_state import Serialized, WStates
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from measure import client, hosting
 from measure.run import place
-from measure.run.place import StoreError
 from measure.store import imports
 from views.pages import opening
 from views.result import exports
-from views.result.exports import NoFile
 from views.ui import session
 from workloads import places
 
-_EXPORT = re.compile(r"/export/(?:(?P<runs>runs\.zip)|(?P<run>[^/]{1,100})/(?P<ending>[\w.-]{1,100}))\Z")
+_EXPORT = re.compile(r"/export/(?:runs\.(?P<runs>zip|html)|(?P<run>[^/]{1,100})/(?P<ending>[\w.-]{1,100}))\Z")
 _UPLOAD = re.compile(r"/_stcore/upload_file/(?P<session>[^/]+)/(?P<file>[^/]+)\Z")
 # What is sent or taken in ends where it is slower than this on average.
 _PATIENCE_S, _LEAST_BYTES_PER_S = 30.0, 50_000
@@ -89,7 +87,7 @@ class Downloads:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._turns = {True: asyncio.Lock(), False: asyncio.Lock()}  # of figures, and of all else
+        self._turns = {True: asyncio.Lock(), False: asyncio.Lock()}  # of what is drawn, and of all else
         self._exports = self._bytes = 0
         self._exports_of: Counter[str] = Counter()  # by address
 
@@ -118,19 +116,19 @@ class Downloads:
 
     async def _answer(self, request: Request, asked: re.Match[str], file: IO[bytes], address: str) -> Response:
         """Write what is asked for, and return the answer that sends it, or the sentence why there is none."""
-        drawn = asked["ending"] == exports.FIGURES
+        drawn = (asked["runs"] or asked["ending"]) in exports.DRAWN
         if self._exports > _MOST_EXPORTS or self._bytes >= _MOST_BYTES:
             return _busy("Many exports are under way: try again in half a minute.")
         if address and self._exports_of[address] > _MOST_OF_ADDRESS:
             return _busy("Many exports of your address are under way: try again in half a minute.")
         try:
             if drawn and await run_in_threadpool(exports.is_sampling):
-                return _busy("Figures are drawn when the run that is being measured has its samples: try again then.")
+                return _busy("Charts are drawn when the run that is being measured has its samples: try again then.")
             async with self._turns[drawn]:
                 name = await run_in_threadpool(_write, request, asked, file)
-        except NoFile as error:
+        except exports.NoFile as error:
             return PlainTextResponse(str(error), 404)
-        except (OSError, RuntimeError, StoreError) as error:
+        except (OSError, RuntimeError, place.StoreError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             _log.warning("%s could not be exported: %s", request.url.path, reason)
             return PlainTextResponse(f"This could not be exported: {reason}.", 503)
@@ -148,10 +146,12 @@ def _write(request: Request, asked: re.Match[str], file: IO[bytes]) -> str:
     """Write what is asked for into a file; its name. Raises `NoFile`."""
     if asked["runs"]:
         ids = [run_id for run_id in request.query_params.getlist("run")[:_MOST_RUNS] if place.is_id(run_id)]
+        if asked["runs"] == exports.REPORT:
+            return exports.report(list(dict.fromkeys(ids)), most_bytes(), file)
         return exports.archive(ids, file)
     snapshot, problem = opening.find(asked["run"])
     if snapshot is None:
-        raise NoFile(problem)
+        raise exports.NoFile(problem)
     return exports.write(snapshot.run, asked["ending"], request.query_params, file)
 
 
@@ -164,13 +164,16 @@ def most_bytes() -> int:
     return imports.MOST_BYTES if mib is None else mib * 2**20
 
 
-def take(uploaded: UploadedFile, owner: str) -> tuple[str, bool]:
-    """Keep the run of an uploaded file; its id, and False where it is here already. One file is checked at a time.
-    Raises what `imports.read` and `Store.add` do."""
+def take(uploaded: UploadedFile, owner: str) -> dict[str, bool]:
+    """Keep the runs of an uploaded file; their ids, with False where one is here already. One file is checked at a
+    time. Raises what `imports.read_all` and `Store.add` do."""
     try:
         with _checking:
-            run = imports.read(uploaded.getvalue(), most_bytes())
-            return run.id, client.shared().store.add(run, owner)
+            runs = imports.read_all(uploaded.getvalue(), most_bytes())
+            store = client.shared().store
+            # Those that are here first: where one of them turns out to be another run, none is kept.
+            added = {run.id: store.add(run, owner) for run in sorted(runs, key=lambda run: store.entry(run.id) is None)}
+            return {run.id: added[run.id] for run in runs}
     finally:
         if (context := get_script_run_ctx()) is not None:
             cast(MemoryUploadedFileManager, context.uploaded_file_mgr).remove_file(context.session_id, uploaded.file_id)
@@ -268,13 +271,30 @@ def _is_of_a_page(message: Message) -> bool:
     return asked.WhichOneof("type") is not None and all(is_element_id(widget.id) for widget in widgets)
 
 
+_read = WStates.__getitem__
 # Where Streamlit reads the values of widgets that a browser has sent.
-_READING = {one.__code__ for one in (WStates.__getitem__, WStates.get_serialized, BidiComponentSerde.deserialize)}
+_READING = {one.__code__ for one in (_read, WStates.get_serialized, BidiComponentSerde.deserialize)}
+
+
+def take_values_of_their_types() -> None:
+    """Have Streamlit take a value that a browser sent for none where it is of another type than its widget's: who draws
+    would find a number where a text was asked for."""
+
+    def read(states: WStates, id_: str) -> object:
+        sent, widget = states.states.get(id_), states.widget_metadata.get(id_)
+        sent_as = sent.value.WhichOneof("value") if isinstance(sent, Serialized) else None
+        both = (sent_as, widget.value_type if widget else None)
+        # A field of whole numbers is sent these, and declares others.
+        if None not in both and both[0] != both[1] and both != ("int_value", "double_value"):
+            raise KeyError(id_)
+        return _read(states, id_)
+
+    WStates.__getitem__ = read  # type: ignore[method-assign]
 
 
 def log_forged_values_briefly() -> None:
-    """Log one line in place of a traceback where a browser sent a value of another type than its widget has, such as
-    broken JSON of a selection: it breaks the sender's page alone."""
+    """Log one line in place of a traceback where a browser sent a value that its widget cannot have, such as broken
+    JSON of a selection: it breaks the sender's page alone."""
     for name in ("streamlit.error_util", BidiComponentSerde.__module__, _log.name):
         logging.getLogger(name).addFilter(_is_logged_whole)
 

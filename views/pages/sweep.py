@@ -19,8 +19,10 @@ def _body(snapshot: Snapshot | None, chosen: Choices) -> None:
         examples.draw(opening.chosen("sweep"))
     elif snapshot.state in ("running", "finished"):
         # Only now, since loading Altair and pandas takes a moment: the choices are on the page by then.
+        from views.result import pair
         from views.result.sweep import draw_sweep
 
+        pair.draw(snapshot.run, snapshot.version, chosen.baseline)
         draw_sweep(
             snapshot.run, snapshot.version, finished=snapshot.state == "finished", baseline=chosen.baseline,
             imported=snapshot.imported,

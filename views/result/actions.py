@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import msgspec
 import streamlit as st
-from msgspec import structs
 
 from measure import client
 from measure.claims.tries import still_tried
@@ -17,7 +16,7 @@ from measure.run.request import again as asked_again
 from measure.run.run import Run
 from measure.run.sweep_request import SweepRequest, of_run
 from measure.store.store import Snapshot
-from views.result import exports, heading, lookup, reproduction
+from views.result import decision, exports, heading, lookup, reproduction
 from views.ui import browser, guard, look, session
 from workloads import functions, places
 
@@ -25,6 +24,7 @@ from workloads import functions, places
 _ANSWERED = "answered"
 # Label, ending of the address, explanation.
 _FILES = (
+    ("Report (HTML)", exports.REPORT, "One page that opens anywhere, with charts, code and the run file in it."),
     ("Run file (JSON)", "json", "Everything, without loss; can be imported."),
     ("Table (CSV)", "csv", "One line for each strategy."),
     ("Samples (CSV)", "samples.csv", "Every raw sample."),
@@ -79,7 +79,7 @@ def go_on(run_id: str) -> None:
         run = lookup.find(run_id).run
         budget_s = float(st.session_state.get("budget", run.request.budget_s))
         asked = of_run(run)
-        start(replace(asked, base=structs.replace(asked.base, budget_s=budget_s)), continue_from=run_id)
+        start(replace(asked, base=msgspec.structs.replace(asked.base, budget_s=budget_s)), continue_from=run_id)
     except RequestError as error:
         st.session_state["notices"] = (f"This cannot be continued here: {error}.",)
 
@@ -97,13 +97,13 @@ def draw(snapshot: Snapshot) -> None:
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             with st.container(gap="xsmall", width="stretch"):
                 heading.title(run)
-                mark = ":violet-badge[:material/upload_file: imported] " if snapshot.imported else ""
-                st.caption(f"{mark}{origin(run)}")
+                draw_origin(snapshot)
             with st.container(horizontal=True, width="content", key="actions", gap="small"):
                 _buttons(snapshot, "anew" if answers else "again")
         if answers:
             ago = session.since(run.finished)
             st.markdown(f":material/history: **Measured {ago} ago**, with the same request", width="content")
+        decision.draw(run)
         if finished and run.parent is not None and run.kind != "claims":
             reproduction.draw(run, snapshot.version)
 
@@ -128,7 +128,19 @@ def _buttons(snapshot: Snapshot, key: str) -> None:
                 on_click=again, args=(run.id,),
                 help="Measures the same request on this machine, then says whether the verdict was reproduced.",
             )  # fmt: skip
+        if session.may(snapshot.owner):
+            decision.button(run, snapshot.version)
+    if run.kind != "claims":
+        st.button(
+            "Present", key="present", icon=":material/slideshow:", on_click=st.query_params.update,
+            args=({"present": "1"},), help="Shows the result in large, for a screen in a meeting.",
+        )  # fmt: skip
     _export(run)  # also of one that came with code: where it cannot be run, it is taken elsewhere
+
+
+def draw_origin(snapshot: Snapshot) -> None:
+    mark = ":violet-badge[:material/upload_file: imported] " if snapshot.imported else ""
+    st.caption(f"{mark}{origin(snapshot.run)}")
 
 
 def origin(run: Run) -> str:
@@ -147,7 +159,7 @@ def _export(run: Run) -> None:
         if not opened.open:
             return
         page = (st.context.url or "").partition("?")[0]
-        for label, ending, about in _FILES if exports.draws(run) else _FILES[:-1]:
+        for label, ending, about in (file for file in _FILES if exports.offers(run, file[1])):
             query = {"link": f"{page}?run={run.id}"} if page and ending == "md" else {}
             st.link_button(
                 label, exports.of_run(run.id, ending, **query), help=about, key=look.key("download", ending),

@@ -17,7 +17,6 @@ from measure.run.place import StoreError
 from measure.run.run import Evidence, Run, ScriptEnd
 from measure.store.entries import RUNNING, Query
 from views.ui import guard, look, memo
-from views.ui.memo import Memo
 from workloads import places
 
 # The documents of docs/claims.md.
@@ -42,7 +41,7 @@ _SIGNS: dict[Truth, str] = {"yes": "✓", "no": "✕", "unknown": "?"}
 _NOT_TRIED = "not tried here yet"
 # Runs that are looked through. Few are, where a recent one has tried all claims.
 _MOST_READ = 200
-_outlines = Memo(__name__)
+_outlines = memo.Memo(__name__)
 # The callback of buttons that try claims; None where nothing can be tried now.
 Try = Callable[[tuple[str, ...]], None] | None
 

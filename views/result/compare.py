@@ -21,7 +21,7 @@ from measure.store.store import Snapshot
 from strategies import script
 from views.charts import latency_memory_error
 from views.choices.address import option_key, size_key
-from views.result import actions, heading, lookup, problems, progress, tabs
+from views.result import actions, heading, lookup, pair, problems, progress, tabs
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
 from workloads import places
@@ -34,7 +34,7 @@ _COLOURS: dict[Word, Literal["green", "blue", "orange", "red", "gray"]] = {
     "clear": "green", "tie": "blue", "cannot tell": "orange", "too noisy": "red", "too short": "red",
     "no choice": "gray", "nothing": "gray",
 }  # fmt: skip
-_ENDED = {"cancelled": "Cancelled", "interrupted": "Interrupted", "budget": "The time budget was spent"}
+ENDED = {"cancelled": "Cancelled", "interrupted": "Interrupted", "budget": "The time budget was spent"}
 _KEPT = "what was measured is kept"
 # While samples are taken, figures sharpen little by little: a picture of them costs a hundredth of a second of a core.
 _SHARPER_S = 6.0
@@ -54,7 +54,9 @@ def draw_comparison(
         if finished:
             _answer(result, key, prefix, imported=imported)
         else:
-            heading.draw_warnings(result)
+            heading.draw_doubts(heading.doubts_of(result))
+        if finished and not prefix and pair.draw(run, version, baseline):
+            return
         _draw_picture(_memo.get((*key, "picture"), lambda: _picture(result)), prefix)
     if finished:
         tabs.draw(result, version, prefix, imported=imported)
@@ -62,6 +64,15 @@ def draw_comparison(
         if not (finished and problems.nothing_worked(result)):  # which is the answer then
             problems.draw_failures(result, prefix)
         problems.draw_notes(result)
+
+
+def draw_large(run: Run, version: Hashable, baseline: str | None) -> None:
+    """Draw the verdict and the picture of a comparison that has ended, and nothing to press."""
+    key = (run.id, version, True, baseline)
+    result = _memo.get(key, lambda: findings(run, baseline))
+    heading.headline(_memo.get((*key, "verdict"), lambda: verdict(result)), [row.slug for row in result.rows])
+    heading.draw_doubts(heading.doubts_of(result))
+    _draw_picture(_memo.get((*key, "picture"), lambda: _picture(result)))
 
 
 # --- the answer ------------------------------------------------------------------------------------------------------
@@ -78,7 +89,7 @@ def _answer(result: Findings, key: tuple[object, ...], prefix: str, *, imported:
             left, right = st.columns([0.55, 0.45], gap="medium") if lines else (st.container(), None)
             with left, st.container(gap="xsmall"):
                 _next_step(result, key, prefix)
-                heading.draw_warnings(result)
+                heading.draw_doubts(heading.doubts_of(result))
                 if not prefix:  # of a point, they stand at the top of its sweep
                     heading.draw_function(result.run)
                 if problems.nothing_worked(result):
@@ -122,9 +133,9 @@ def _next_step(result: Findings, key: tuple[object, ...], prefix: str) -> None:
 def ended(result: Findings) -> str:
     """Say why a run ended before it was complete, where the headline does not: who had no time is named there."""
     run = result.run
-    if run.status not in _ENDED or (run.status == "budget" and result.word != "nothing"):
+    if run.status not in ENDED or (run.status == "budget" and result.word != "nothing"):
         return ""
-    words, reason = _ENDED[run.status], run.stop_reason.removesuffix(f"; {_KEPT}").rstrip(".")
+    words, reason = ENDED[run.status], run.stop_reason.removesuffix(f"; {_KEPT}").rstrip(".")
     reason = look.shortened(reason, look.MOST_SIGNS)
     words += f": {reason}." if run.status == "interrupted" and reason else "."
     has_some = any(item.memory or item.latency for item in run.measurements)
@@ -175,13 +186,9 @@ def _fill(baseline: str | None, snapshot: Snapshot) -> None:
 
 def _picture(result: Findings, rough_s: Mapping[str, float] | None = None) -> _Picture:
     """Return all of a picture: its frame, its specification, what it says and what its marks mean."""
-    frame = packed(latency_memory_error.frame(result, rough_s or {}))
-    return (
-        frame,
-        latency_memory_error.specification(result),
-        latency_memory_error.takeaway(result),
-        latency_memory_error.caption(result),
-    )
+    frame, drawn = packed(latency_memory_error.frame(result, rough_s)), latency_memory_error.specification(result)
+    caption = look.named(latency_memory_error.legend(result), [row.slug for row in result.rows])
+    return frame, drawn, latency_memory_error.takeaway(result), caption
 
 
 def _draw_picture(drawn: _Picture, prefix: str = "") -> None:

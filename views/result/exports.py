@@ -16,11 +16,16 @@ from measure import client
 from measure.output import export
 from measure.run.encoding import encode
 from measure.run.place import StoreError
+from measure.run.request import RequestError
 from measure.run.run import Run
+from measure.store import imports
+from views.result import lookup
 from views.ui import look
 from workloads import places
 
-FIGURES = "figures.zip"
+FIGURES, REPORT = "figures.zip", "html"
+# What is drawn for it is drawn by a process of its own, which is too large for a viewer.
+DRAWN = (FIGURES, REPORT)
 # An archive of runs ends here: what is left out is said in it.
 _MOST_PACKED = 256 * 2**20
 # A link in a summary: anything else that an address brings along stays out of it.
@@ -36,9 +41,11 @@ def of_run(run_id: str, ending: str, **query: str) -> str:
     return f"export/{run_id}/{ending}" + (f"?{urlencode(query)}" if query else "")
 
 
-def of_runs(ids: Sequence[str]) -> str:
-    """The address of the run files of these runs: one as it is, several in an archive."""
-    return of_run(ids[0], "json") if len(ids) == 1 else f"export/runs.zip?{urlencode({'run': ids}, doseq=True)}"
+def of_runs(ids: Sequence[str], ending: str = "zip") -> str:
+    """The address of the run files of these runs, one as it is, several in an archive; or of their report."""
+    if len(ids) == 1:
+        return of_run(ids[0], "json" if ending == "zip" else ending)
+    return f"export/runs.{ending}?{urlencode({'run': ids}, doseq=True)}"
 
 
 def is_sampling() -> bool:
@@ -47,15 +54,14 @@ def is_sampling() -> bool:
     return going_on is not None and going_on.round_number is not None
 
 
-def draws(run: Run) -> bool:
-    """True if the charts of a run are drawn as files: those of claims are their evidence's, and what draws is too large
-    for a viewer."""
-    return run.kind != "claims" and not places.viewer()
+def offers(run: Run, ending: str) -> bool:
+    """True if a run is to be had in the file that its address ends with: the charts of claims are their evidence's."""
+    return ending not in DRAWN or not (places.viewer() or (ending == FIGURES and run.kind == "claims"))
 
 
 def write(run: Run, ending: str, query: Mapping[str, str], file: IO[bytes]) -> str:
     """Write the file of a run that an address ends with, and return its name. Raises `NoFile`; RuntimeError where
-    figures cannot be drawn."""
+    what has to be drawn cannot be."""
     if ending == "json":
         file.write(encode(run))
     elif ending == "csv":
@@ -65,7 +71,9 @@ def write(run: Run, ending: str, query: Mapping[str, str], file: IO[bytes]) -> s
     elif ending == "md":
         link = query.get("link", "")
         file.write(export.markdown(run, link if _LINK.fullmatch(link) else None).encode())
-    elif ending == FIGURES and draws(run):
+    elif ending == REPORT and offers(run, ending):
+        export.report([run], file)
+    elif ending == FIGURES and offers(run, ending):
         with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
             for path in export.figures(run, ("svg", "png"), Path(folder), f"mapbench-{run.id}"):
                 packed.write(path, path.name)
@@ -77,6 +85,23 @@ def write(run: Run, ending: str, query: Mapping[str, str], file: IO[bytes]) -> s
         file.write(content)
         return f"{look.key(slug)}.{kind}"
     return f"mapbench-{run.id}.{ending}"
+
+
+def report(ids: Sequence[str], most_bytes: int, file: IO[bytes]) -> str:
+    """Write one report of runs whose files have so many bytes at most, and return its name. Raises as `write` does."""
+    if places.viewer() or not 1 <= len(ids) <= imports.MOST_RUNS:
+        raise NoFile(f"A report holds 1 to {imports.MOST_RUNS} runs, and a viewer makes none.")
+    runs, size = list[Run](), 0
+    for run_id in ids:
+        try:
+            runs.append(lookup.find(run_id).run)
+        except RequestError as error:
+            raise NoFile(look.sentence(str(error))) from None
+        size += len(encode(runs[-1]))
+        if size > most_bytes:
+            raise NoFile(f"These runs take more than the {look.size(most_bytes)} that a report may have: choose fewer.")
+    export.report(runs, file)
+    return f"mapbench-runs.{REPORT}"
 
 
 def archive(ids: Sequence[str], file: IO[bytes]) -> str:

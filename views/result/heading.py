@@ -7,6 +7,7 @@ import streamlit as st
 
 from measure.judge import answer, warnings
 from measure.judge.findings import Findings
+from measure.judge.lines import readable
 from measure.output import table
 from measure.run.run import Run
 from views.ui import look
@@ -31,21 +32,29 @@ def _heading(level: int, size: str, inner: str) -> None:
 
 def draw_function(run: Run) -> None:
     """Draw what is to be known of a function of a person's own, below the verdict."""
-    if notes := table.function_notes(run):
-        lines = "\n".join(f"- {look.plain(note)}" for note in notes)
-        st.caption(f"{look.plain(table.function_head(run))}\n{lines}")
+    if about := table.about_function(run):
+        st.caption("\n".join(table.listed([*map(look.plain, about)])))
 
 
-def draw_warnings(result: Findings) -> None:
-    """Draw what a comparison cannot tell and what to do about it, unless the headline is that."""
+def doubts_of(result: Findings) -> list[str]:
+    """Return what a comparison cannot tell and what to do about it, unless the headline is that."""
     shown = warnings.OF_A_VERDICT - (set() if result.tells else set(warnings.NOISE))
-    sentences = [look.sentence(warning.message) for warning in result.run.warnings if warning.code in shown]
-    draw_doubts(sentences)
+    return [look.sentence(warning.message) for warning in result.run.warnings if warning.code in shown]
 
 
 def doubts(run: Run) -> list[str]:
-    """Return the warnings of a sweep or of claims as a whole, as sentences; those of its parts stand with them."""
-    return [look.sentence(warning.message) for warning in run.warnings]
+    """Return what a sweep or claims cannot tell, each warning once: of a sweep's points with the first one that has it,
+    and how many more do; then those of the whole. Those of claims' evidence stand with it."""
+    at: dict[str, list[str]] = {}
+    for point in run.points:
+        for warning in point.warnings:
+            if warning.code in warnings.OF_A_VERDICT:
+                at.setdefault(warning.code, []).append(f"at {readable(point.at)}: {warning.message}")
+    sentences = []
+    for first, *others in at.values():
+        more = f" Likewise at {len(others)} more point{'s' if len(others) > 1 else ''}." if others else ""
+        sentences.append(look.sentence(first) + more)
+    return sentences + [look.sentence(warning.message) for warning in run.warnings if warning.code not in at]
 
 
 def draw_doubts(sentences: list[str], key: str = "doubts") -> None:

@@ -6,7 +6,6 @@ from typing import TypeVar
 
 from measure import client
 from measure.run import place
-from measure.run.place import StoreError
 from measure.run.request import RequestError
 from measure.store.entries import Entry
 from measure.store.store import Snapshot
@@ -29,7 +28,7 @@ def _there(run_id: str, look_up: Callable[[str], _T | None]) -> _T:
         raise RequestError(f"«{run_id[:60]}» is not the id of a run: an id is 24 digits and letters from a to f")
     try:
         there = look_up(run_id)
-    except (ValueError, StoreError) as error:
+    except (ValueError, place.StoreError) as error:
         raise RequestError(f"run {run_id} cannot be read: {error}") from None
     if there is None:
         gone = "it was measured on another machine, deleted, or removed to make room"

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from measure import client
 from measure.judge import reproduction
-from measure.run.place import StoreError
+from measure.run.request import RequestError
 from measure.run.run import Run
+from views.result import lookup
 from views.ui import browser, look
 from views.ui.memo import Memo
 
@@ -17,8 +17,8 @@ def draw(run: Run, version: int) -> None:
     """Draw what a run says about its parent; ``version`` is that of the run's results."""
     assert run.parent is not None
     try:
-        first = client.shared().snapshot(run.parent)
-    except (ValueError, StoreError):
+        first = lookup.find(run.parent)
+    except RequestError:
         first = None
     if first is None or first.state != "finished":
         repeats = "repeats or continues" if run.kind == "sweep" else "repeats"
@@ -27,6 +27,8 @@ def draw(run: Run, version: int) -> None:
     sentence = _memo.get((run.id, version, first.run.id, first.version), lambda: _sentence(first.run, run))
     with st.container(horizontal=True, key="reproduction", vertical_alignment="center", gap="small"):
         st.markdown(sentence, width="content")
+        if run.kind == "compare":
+            st.button("Compare both", key="both", type="tertiary", on_click=browser.to_run, args=(run.parent, run.id))
         st.button("Show the first run", key="parent", type="tertiary", on_click=browser.to_run, args=(run.parent,))
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import streamlit as st
 from msgspec.structs import replace
 
-from measure.judge import findings, sweep_findings, warnings
+from measure.judge import findings, sweep_findings
 from measure.judge.lines import measured, place, readable
 from measure.judge.sweep_findings import SweepFindings
 from measure.output.sweep_table import cost
@@ -17,7 +17,7 @@ from measure.run.run import Run
 from views.charts import failures, names, sweep_front, sweep_lines, sweep_map
 from views.choices import address
 from views.result import heading
-from views.result.compare import draw_comparison
+from views.result.compare import ENDED, draw_comparison
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
 from workloads import places
@@ -25,7 +25,6 @@ from workloads import places
 _memo = Memo(__name__)
 _ROW_HEIGHT = 30
 _MOST_REASONS = 50  # why strategies did not work
-_ENDED = {"cancelled": "Cancelled", "interrupted": "Interrupted", "budget": "The time budget was spent"}
 
 
 def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, imported: bool = False) -> None:
@@ -39,10 +38,10 @@ def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, 
         if finished and run.status != "complete":
             done = f"{sum(point.status == 'complete' for point in run.points)} of {len(run.points)} points are complete"
             rest = "" if imported or places.viewer() else ", and Continue measures the rest"
-            ended = _ENDED.get(run.status, run.status)
+            ended = ENDED.get(run.status, run.status)
             st.caption(f":material/info: {ended}: {done}. What was measured is kept{rest}.")
         heading.draw_function(run)
-        heading.draw_doubts(doubts(run), "sweep_doubts")
+        heading.draw_doubts(heading.doubts(run), "sweep_doubts")
         if len(run.axes) == 2:
             _map(sweep, version)
         elif sweep.levels or not finished:  # an axis without a figure would be invented
@@ -53,6 +52,18 @@ def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, 
         _failures(sweep)
         _scaling(sweep)
         _front(sweep, version)
+
+
+def draw_large(run: Run, version: int) -> None:
+    """Draw the verdict and the chart of a sweep that has ended, and nothing to press."""
+    sweep = _memo.get((run.id, version, "findings"), lambda: sweep_findings.findings(run))
+    words = _memo.get((run.id, version, "verdict"), lambda: sweep_findings.verdict(sweep))
+    heading.headline(words, [line.slug for line in sweep.lines])
+    heading.draw_doubts(heading.doubts(sweep.run), "sweep_doubts")
+    if len(run.axes) == 2:
+        _map(sweep, version)
+    elif sweep.levels:
+        _lines(sweep, version, ())
 
 
 def _question(sweep: SweepFindings) -> tuple[str, ...]:
@@ -77,21 +88,6 @@ def _question(sweep: SweepFindings) -> tuple[str, ...]:
         st.markdown(grows, width="content")
     one, other = picked
     return (one, other) if one and other and one != other else ()
-
-
-def doubts(run: Run) -> list[str]:
-    """Return what the sweep cannot tell, each warning once: of its points with the first one that has it, and how many
-    more do; then those of the whole."""
-    at: dict[str, list[str]] = {}
-    for point in run.points:
-        for warning in point.warnings:
-            if warning.code in warnings.OF_A_VERDICT:
-                at.setdefault(warning.code, []).append(f"at {readable(point.at)}: {warning.message}")
-    sentences = []
-    for first, *others in at.values():
-        more = f" Likewise at {len(others)} more point{'s' if len(others) > 1 else ''}." if others else ""
-        sentences.append(look.sentence(first) + more)
-    return sentences + [look.sentence(warning.message) for warning in run.warnings if warning.code not in at]
 
 
 # --- charts ----------------------------------------------------------------------------------------------------------
@@ -134,12 +130,8 @@ def _map(sweep: SweepFindings, version: int) -> None:
 
 
 def _chart(frame: pa.Table, drawn: Any, key: str, alt: str, *, chooses: bool) -> None:
-    if chooses:
-        st.vega_lite_chart(
-            frame, drawn, key=key, alt=alt, on_select=partial(_choose, key), selection_mode=sweep_map.SELECTION
-        )
-    else:
-        st.vega_lite_chart(frame, drawn, key=key, alt=alt)
+    more: Any = {"on_select": partial(_choose, key), "selection_mode": sweep_map.SELECTION} if chooses else {}
+    st.vega_lite_chart(frame, drawn, key=key, alt=alt, **more)
 
 
 # --- one point -------------------------------------------------------------------------------------------------------

@@ -26,14 +26,19 @@ def share_button(run_id: str, file: str) -> None:
 
 
 def count_steps() -> None:
-    """Have the browser count steps like this from now on."""
     _steps(key="steps", width="content")
 
 
-def to_run(run_id: str) -> None:
-    """Show another run, with its own choices."""
+def leave(name: str) -> None:
+    st.query_params.pop(name, None)
+
+
+def to_run(run_id: str, beside: str | None = None) -> None:
+    """Show another run, with its own choices; ``beside``: the one that is put beside it."""
     if "run" in st.query_params:
         # The step that is left is that run with its choices: those that were changed since are the next one's.
         for name in [name for name in st.query_params if name not in _KEPT]:
             del st.query_params[name]
     st.query_params["run"] = run_id
+    if beside is not None:
+        st.query_params["with"] = beside

@@ -27,8 +27,7 @@ from measure.run.text import (  # noqa: F401
 # OKLab (×100) among people with normal, protan, deutan and tritan sight: any two of a default selection differ by at
 # least 9.2, any two that a workload offers by 7.5, and any two at all by 6 (rewrites that no workload has both of).
 # A mapper has one hue in light and in dark; none is red, which is an error's, and none nearly black or white. All have
-# a contrast of 3 with the background (WCAG's bound for graphics). A test simulates it. So many colours are hard to
-# name: what is drawn has its name beside it.
+# a contrast of 3 with the background (WCAG's bound for graphics). A test simulates it.
 _COLOURS: dict[str, tuple[str, str]] = {
     "batched": ("#17a687", "#7adeb9"),
     "vectorized_map": ("#3d79b6", "#4797cc"),
@@ -79,7 +78,6 @@ DASHES = ([2, 2], [7, 3], [1, 0])
 
 
 def colour_name(mapper: str) -> str:
-    """Return the mapper's name in the colour scale."""
     return mapper if mapper in _COLOURS else f"further {zlib.crc32(mapper.encode()) % len(_FURTHER)}"
 
 
@@ -90,7 +88,6 @@ def css_colour(mapper: str) -> str:
 
 
 def strategy_html(slug: str, mapper: str, mode: str) -> str:
-    """A strategy's name with its shape in its colour, as HTML."""
     return (
         f'<span style="overflow-wrap:anywhere"><span style="color:{css_colour(mapper)}" aria-hidden="true">'
         f"{glyph(mode)}</span>&nbsp;{_CODE.format(html.escape(slug))}</span>"
@@ -120,7 +117,6 @@ def key(*parts: str) -> str:
 
 @functools.cache
 def sheet(name: str) -> str:
-    """A style sheet of this folder."""
     return f"<style>{(_HERE / f'{name}.css').read_text('utf-8')}</style>"
 
 
@@ -145,8 +141,7 @@ _MOST_COMPARED = 2_000_000
 
 
 def plain(text: object) -> str:
-    """Return ``text`` escaped for Markdown, so that it is shown as it is, as one paragraph; spaces at which no line may
-    break stay."""
+    """Return ``text`` escaped for Markdown, as one paragraph; spaces at which no line may break stay."""
     return _escaped(str(text)).strip()
 
 
@@ -186,13 +181,6 @@ def sentence(text: str) -> str:
     if not re.match(r"\w*([_.]\w|=)", text):
         text = text[:1].upper() + text[1:]
     return text if text.endswith(".") else f"{text}."
-
-
-def error_size(value: float | None) -> str:
-    """An error without a unit: 0, 1.2e-07, 0.53."""
-    if value is None:
-        return MISSING
-    return "0" if value == 0 else f"{value:.2g}"
 
 
 def duration(value_s: float | None) -> str:

@@ -41,7 +41,6 @@ def policy() -> Literal["nobody", "everybody", "token"]:
 
 
 def may_execute() -> bool:
-    """True if this visitor's code may be executed here."""
     name, value = cookie()
     allowed = policy()
     return allowed == "everybody" or (allowed == "token" and _equal(st.context.cookies.get(name, ""), value))

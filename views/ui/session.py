@@ -20,7 +20,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from measure import hosting
 from measure.admission import NOBODY, Visitor
-from measure.hosting import Limits, Network
 from views.ui import look
 from workloads import places
 
@@ -38,7 +37,6 @@ _IPV6_BITS = 64
 
 
 def visitor() -> Visitor:
-    """Return who looks at this page."""
     if not places.hosted():
         return NOBODY
     address = address_of(st.context.ip_address, st.context.headers.get_all("X-Forwarded-For"))
@@ -60,7 +58,6 @@ def may(owner: str) -> bool:
 
 
 def is_token(text: str) -> bool:
-    """True if a cookie has the form of a token."""
     return bool(re.fullmatch("[0-9a-f]{32}", text))
 
 
@@ -70,10 +67,8 @@ def is_secure(connection: HTTPConnection) -> bool:
 
 
 class Cookie:
-    """Gives a token to each browser that asks for a page of a hosted server and has none.
-
-    It comes with the page's HTML, as no script of Streamlit can set one; no script of a page can read it, and no other
-    site sends it."""
+    """Gives a token to each browser that asks for a page of a hosted server and has none. It comes with the page's
+    HTML, as no script of Streamlit can set one; no script of a page can read it, and no other site sends it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -101,7 +96,7 @@ def address_of(peer: str | None, forwarded: Sequence[str]) -> str:
     return source(peer, hops[-_MOST_HOPS:], hosting.proxies())
 
 
-def source(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Network]) -> str:
+def source(peer: str | None, forwarded: Sequence[str], trusted: Sequence[hosting.Network]) -> str:
     """Return the address, or for IPv6 the network, of who asks; empty where that may be the address of a proxy, which
     all visitors have in common. ``peer``: the other end of the connection as the web server tells it;
     ``forwarded``: what proxies say of theirs, in their order; ``trusted``: who is believed."""
@@ -120,7 +115,7 @@ def source(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Network
     return str(at if at.version == 4 else ipaddress.ip_network((at, _IPV6_BITS), strict=False))
 
 
-def _is_in(address: Address, networks: Sequence[Network]) -> bool:
+def _is_in(address: Address, networks: Sequence[hosting.Network]) -> bool:
     return any(address in network for network in networks)
 
 
@@ -134,7 +129,7 @@ def _parsed(text: str) -> Address | None:
     return (address.ipv4_mapped or address) if address.version == 6 else address
 
 
-def allowed(limits: Limits) -> tuple[str, str]:
+def allowed(limits: hosting.Limits) -> tuple[str, str]:
     """The limits of a hosted server, as Markdown: the line that most visitors need, and all of them."""
 
     def mib(value: int | None) -> str:

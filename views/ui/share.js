@@ -6,8 +6,8 @@ export default function ({ data, parentElement }) {
   const link = () => {
     const made = new URL(window.location.href);
     // What its maker compares with is no part of the run.
-    const baseline = made.searchParams.get("baseline");
-    made.search = new URLSearchParams({ run: data.run, ...(baseline && { baseline }) }).toString();
+    const kept = [...made.searchParams].filter(([name]) => ["baseline", "with"].includes(name));
+    made.search = new URLSearchParams([["run", data.run], ...kept]).toString();
     made.hash = "";
     return made.toString();
   };

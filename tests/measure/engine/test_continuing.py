@@ -15,7 +15,7 @@ from tests.engine import Own, eventually, running
 from tests.keeping import put
 from tests.sweeps import Sized, asked, batch, swept
 
-RISES, STAYS, BEHIND, SLOW = "loop.eager", "batched.eager", "map_fn.eager", "while_loop.eager"
+STAYS = "batched.eager"
 OVER = Error(type=TIME_OVER, message="not timed here")
 
 

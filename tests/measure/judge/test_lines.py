@@ -56,13 +56,7 @@ def test_intervals_contain_the_true_size_as_often_as_they_say() -> None:
         true, latencies = crossing_lines(rng)
         below = max(value for value in GRID if value <= true)
         beside = (below, GRID[GRID.index(below) + 1])
-        points = [
-            costs.point(
-                value, {slug: fixed + slope * value for slug, (fixed, slope) in latencies.items()}, rng,
-                model, processes=3 if value in beside else 1,
-            )
-            for value in GRID
-        ]  # fmt: skip
+        points = [costs.points([n], latencies, rng, model, 3 if n in beside else 1)[0] for n in GRID]
         crossed = [crossing for crossing in swept(points).crossovers if crossing.low and crossing.high]
         if crossed:
             held.append(any(crossing.low <= true <= crossing.high for crossing in crossed))

@@ -11,9 +11,9 @@ from tests.simulation import Model, simulate
 CLOSE = {"a.graph": 1.00e-3, "b.graph": 1.30e-3, "c.graph": 2.0e-3, "d.graph": 2.6e-3}
 
 
-def a_run(latencies_s: dict[str, float], seed: int, model: Model | None = None) -> Run:
+def a_run(latencies_s: dict[str, float], seed: int) -> Run:
     """A comparison of strategies with these true latencies."""
-    result = simulate(latencies_s, model or Model(), seed)
+    result = simulate(latencies_s, Model(), seed)
     return analyse(replace(synthetic.partial(0), measurements=result.measurements, ranking=[], verdict=""))
 
 

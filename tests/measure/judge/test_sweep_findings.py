@@ -83,11 +83,7 @@ def sweep(
     costs_s: costs.Costs, seed: int = 0, model: costs.Model = costs.QUIET, values: Sequence[int] = (1, 4, 16, 64),
     processes: int = 3,
 ) -> Run:  # fmt: skip
-    rng = np.random.default_rng(seed)
-    points = [
-        costs.point(n, {slug: fixed + each * n for slug, (fixed, each) in costs_s.items()}, rng, model, processes)
-        for n in values
-    ]
+    points = costs.points(values, costs_s, np.random.default_rng(seed), model, processes)
     return analyse(replace(synthetic.sweep(), axes=[costs.axis(values)], points=points))
 
 

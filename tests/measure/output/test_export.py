@@ -13,12 +13,13 @@ from measure import __main__ as command_line
 from measure.judge import limit
 from measure.judge.findings import findings
 from measure.output import export, table
-from measure.run import why
+from measure.run import decision, why
 from measure.run.encoding import encode
 from measure.run.run import Crossover, Error, Run, Warning
+from measure.store import imports
 from measure.store.store import Store
 from tests import synthetic
-from tests.keeping import put
+from tests.keeping import in_report, put
 from tests.synthetic import HOSTILE
 from views.charts import files
 
@@ -42,6 +43,7 @@ def hostile(text: str, axes: int = 0) -> Run:
     named = {"strategy": text, "mapper": text, "mode": text}
     request = replace(run.request, workload=text, dtype=text, device=text, size={text: 1}, strategies=[text])
     ended = {"verdict": text, "status": "interrupted", "stop_reason": text, "request": request}
+    ended["decision"] = decision.make(text, text, text, text)
     if not axes:
         evil = replace(run.measurement("batched.xla"), **named, error=Error(type=text, message=text, detail=text))
         environment = {"cpu_model": text, "os": text}
@@ -53,7 +55,7 @@ def hostile(text: str, axes: int = 0) -> Run:
             at={names[name]: value for name, value in point.at.items()},
             reason=text,
             measurements=[replace(item, **named) for item in point.measurements[:1]],
-            ranking=[[text]],
+            ranking=[[text]] if all(item.latency for item in point.measurements[:1]) else [],
         )
         for point in run.points
     ]
@@ -124,10 +126,11 @@ def test_a_text_stays_a_text_in_a_summary():
                 assert before.count("<th") - before.count("<thead") == columns + 2
                 continue
             assert before.count("<td") == len(table.cells(findings(run))[0])
-            as_shown = re.sub(r"<[^>]+>", "", page.split("</p>")[0]).replace("\u2060", "")
+            as_shown = re.sub(r"<[^>]+>", "", page).replace("\u2060", "")
             for entity, sign in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
                 as_shown = as_shown.replace(entity, sign)
-            assert as_shown.startswith(" ".join(text.split()))
+            for line, before in zip(as_shown.splitlines(), ("Decision: ", "", "", "by ", ""), strict=False):
+                assert line.startswith(before + " ".join(text.split()))
     for text in ("@someone", "fixes #12", "GH-12", "https://x.example", "www.x.example", ":smile:"):
         outside_of_code = re.sub(r"`[^`]*`", "", export.markdown(hostile(text), None))
         assert text not in outside_of_code.replace("\\", ""), "nobody is mentioned, and nothing is linked"
@@ -175,6 +178,29 @@ def test_every_chart_becomes_a_picture_of_its_own(tmp_path: Path, capsys: pytest
     assert sorted(capsys.readouterr().out.split("\n")[:-1]) == sorted(str(tmp_path / "out" / name) for name in made)
     svg = made["my run.comparison.svg"]
     assert svg.startswith("<svg") and "batched.xla" in svg and "currentColor" not in svg
+
+
+def test_a_report_is_written_of_files_reports_and_runs_that_are_kept_and_read_like_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(export, "report", lambda runs: in_report(*map(encode, runs)))
+    put(Store(tmp_path / "home"), replace(synthetic.sweep(), id="1" * 24))
+    file, one, both = (tmp_path / name for name in ("run.json", "one.html", "both.html"))
+    file.write_bytes(encode(synthetic.run(ID)))
+    assert command_line.main(["report", str(file), "--out", str(one)]) == 0
+    assert command_line.main(["report", str(one), "1" * 24, str(file), "--out", str(both)]) == 0
+    assert [run.id for run in imports.read_all(both.read_bytes())] == [ID, "1" * 24]
+    assert command_line.main(["export", str(one), "--json", "--into", str(tmp_path)]) == 0
+    assert (tmp_path / "one.json").read_bytes().rstrip() == encode(synthetic.run(ID))
+    capsys.readouterr()
+    for arguments, says in (
+        (["export", str(both), "--csv"], "holds 2 runs, and one is needed"),
+        (["report", str(file), "--out", str(tmp_path / "no" / "where.html")], "cannot be written"),
+        (["report", *[str(file)] * (imports.MOST_RUNS + 1), "--out", "-"], "101 runs are too many"),
+        (["report", "2" * 24, "--out", "-"], "is not known here"),
+    ):
+        assert command_line.main(arguments) == 2 and says in capsys.readouterr().err
 
 
 def test_artifacts_of_explanations_are_written_for_a_run_that_is_kept(

@@ -22,6 +22,7 @@ from measure.store import entries, imports
 from measure.store.store import Store
 from tests import claims, synthetic
 from tests.engine import ROOT
+from tests.keeping import in_report
 from tests.synthetic import HOSTILE
 
 ID = "0123456789abcdef01234567"
@@ -177,6 +178,24 @@ def test_what_is_no_document_is_refused():
         assert re.search(says, reason := said(broken, *most)), (broken[:20], reason)
     config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())
     assert config["server"]["maxUploadSize"] * 2**20 == imports.MOST_BYTES and imports.read(data, less) == small()
+
+
+def test_a_report_is_taken_in_with_all_its_runs_or_not_at_all():
+    runs = [replace(small(), verdict=HOSTILE), replace(small_sweep(), id="a" * 24)]
+    assert imports.read_all(encode(small())) == [small()]
+    assert imports.read_all(in_report(*map(encode, runs))) == runs
+    least = encode(small())
+    for data, says in (
+        (b"<!doctype html><p>nothing</p>", "it holds no run"),
+        (in_report(*[b"{}"] * (imports.MOST_RUNS + 1)), "it holds more than 100 runs"),
+        (in_report(least, b"{}"), "this is not a valid run file"),
+        (in_report(least, encode(replace(small(), verdict="other"))), "it holds a run twice"),
+        (in_report(least[:-9]), "truncated"),
+        (b"<" + b" " * imports.MOST_BYTES, "too large"),
+        (b"<" + b"[" * (imports.MOST_BYTES // 50), "too many values"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            imports.read_all(data)
 
 
 def test_a_sweep_or_a_run_of_claims_that_is_not_valid_is_refused_with_the_path_of_the_fault():

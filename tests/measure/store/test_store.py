@@ -14,10 +14,11 @@ from unittest import mock
 import filelock
 import pytest
 import sqlalchemy as sa
+from msgspec import UNSET
 from msgspec.structs import replace
 from sqlalchemy.dialects import mysql, postgresql
 
-from measure.run import place, why
+from measure.run import decision, place, why
 from measure.run.encoding import encode
 from measure.run.place import StoreError
 from measure.run.run import Run
@@ -224,6 +225,27 @@ def test_what_an_earlier_version_had_begun_is_interrupted_and_its_drain_goes_on(
     assert {entry.status for entry in kept.entries()} == {"interrupted"}
     assert kept.queue.all() == [] and kept.queue.is_drained() and kept.queue.resume()
     assert kept.delete(["2" * 24]) == ["2" * 24]
+
+
+def test_a_decision_is_written_on_a_run_that_has_ended_by_its_owner_and_is_listed_found_and_taken_along(
+    kept: store.Store, other: store.Store, home: Path
+):
+    put(kept, a_run(digest={}), owner="ann")
+    put(kept, running(1, OTHER), live=True)
+    before = kept.look(ID)
+    with sqlite(home) as connection:
+        refuse = "BEFORE INSERT ON parts WHEN NEW.place > 0 BEGIN SELECT RAISE(FAIL, 'the head alone changes'); END"
+        connection.execute(f"CREATE TRIGGER head {refuse}")
+    made = decision.make("Take batched", "Settled", f"a note {synthetic.HOSTILE}", "Ann")
+    assert not kept.decide(ID, made, "bob") and not kept.decide(OTHER, made) and not kept.decide("a" * 24, made)
+    assert kept.look(ID) == before and kept.decide(ID, made, "ann")
+    now = other.look(ID)
+    assert now.run == a_run(decision=made, digest={}) and now.version > before.version
+    (entry,) = other.entries(store.Query("batched settled onerror=alert(1) ann"))
+    assert entry.id == ID and entry.verdict == f"Take batched · {a_run().verdict}"
+    assert not kept.add(a_run(digest={})), "the file from before the decision is no other run"
+    assert kept.decide(ID, UNSET) and encode(kept.load(ID)) == encode(a_run(digest={}))
+    assert kept.entry(ID).verdict == a_run().verdict
 
 
 def test_a_database_of_the_version_before_is_brought_up_to_date(kept: store.Store, home: Path):

@@ -28,10 +28,6 @@ def test_from_choices_to_an_answer_that_a_link_and_history_show_again(page: Page
     assert set(run.request.strategies) == {"batched.graph", "loop.eager", "map_fn.graph"}
     expect(headline(page)).to_have_text(run.verdict)
 
-    code = page.locator(".st-key-answer [data-testid=stCode]").last
-    code.hover()
-    code.get_by_role("button").last.click()
-    page.wait_for_function("async () => (await navigator.clipboard.readText()).includes('def strategy(elems):')")
     press(page, f"share_{run_id}")
     # What says that it was copied stands for a moment only.
     page.wait_for_function("async id => (await navigator.clipboard.readText()).includes(id)", arg=run_id)
@@ -48,6 +44,11 @@ def test_from_choices_to_an_answer_that_a_link_and_history_show_again(page: Page
     page.go_forward()
     expect(page).to_have_url(link)
     expect(headline(page)).to_have_text(run.verdict)
+
+    # A link to two runs is one to two.
+    open_page(page, app_server, f"?run={run_id}&with={run_id}")
+    press(page, f"share_{run_id}")
+    page.wait_for_function("async () => (await navigator.clipboard.readText()).includes('with=')")
 
 
 def test_the_keyboard_alone_suffices(page: Page, app_server: AppServer):

@@ -15,6 +15,7 @@ from measure.claims.spec import Compare
 from measure.judge.analysis import analyse
 from measure.judge.findings import findings
 from measure.judge.verdict import verdict
+from measure.run import decision
 from measure.run.encoding import decode
 from measure.run.run import Measurement, Run
 from measure.store.store import Store
@@ -161,6 +162,7 @@ def test_a_comparison_however_it_ended(page: Page, app_server: AppServer, name: 
 
 def test_the_other_pages_in_light_and_dark_and_on_a_phone(page: Page, app_server: AppServer):
     kept = Store(app_server.home)
+    put(kept, replace(synthetic.run(COMPARED), decision=decision.make("Title", "We take it", synthetic.HOSTILE, "Ann")))
     put(kept, synthetic.sweep(SWEPT))
     put(kept, synthetic.winners(MAPPED))
     kept.add(replace(decode((ROOT / "views/example_claims.json").read_bytes()), id=TRIED))
@@ -171,6 +173,9 @@ def test_the_other_pages_in_light_and_dark_and_on_a_phone(page: Page, app_server
         (f"sweep?run={SWEPT}", ".st-key-sweep_latency svg.marks"),
         (f"sweep?run={MAPPED}", ".st-key-sweep_map svg.marks"),
         (f"claims?run={TRIED}&claim={claim.id}", ".st-key-claims_back"),
+        (f"?run={COMPARED}&with={COMPARED}", ".st-key-pair [data-testid=stDataFrame]"),
+        (f"?run={COMPARED}&present=1", ".st-key-presentation .st-key-decision"),
+        (f"sweep?run={SWEPT}&present=1", ".st-key-presentation svg.marks"),
     ):
         page.set_viewport_size(WIDE)
         page.emulate_media(color_scheme="light")
@@ -179,7 +184,8 @@ def test_the_other_pages_in_light_and_dark_and_on_a_phone(page: Page, app_server
         said += serious(page)
         darken(page)
         said += serious(page, runOnly=["color-contrast"])
-        page.set_viewport_size(PHONE)
-        page.wait_for_function(_FITS)
-        eventually(lambda: page.evaluate(_OUTSIDE) == [], "nothing reaches beyond the screen")
+        for size in (WIDE, PHONE):
+            page.set_viewport_size(size)
+            page.wait_for_function(_FITS)
+            eventually(lambda: page.evaluate(_OUTSIDE) == [], "nothing reaches beyond the screen")
     assert not said, "\n".join(said)

@@ -76,6 +76,7 @@ def test_take_the_answer_with_its_code_and_hand_it_to_a_colleague(visitor: Visit
     visitor.sees(code)
     code.hover()
     visitor.click(code.get_by_role("button"))
+    page.wait_for_function("async () => (await navigator.clipboard.readText()).includes('def strategy(elems):')")
     assert visitor.clicks <= 3
     visitor.clicks = 0
     visitor.click(page.locator("[class*=st-key-share_] button"))

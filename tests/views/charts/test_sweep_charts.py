@@ -21,7 +21,7 @@ from tests.engine import ROOT
 from tests.synthetic import MIB
 from views.charts import failures, files, sweep_front, sweep_lines, sweep_map
 
-LOOP, VECTORIZED = "● loop.eager", "■ vectorized_map.graph"
+LOOP = "● loop.eager"
 SLUGS = ("loop.eager", "vectorized_map.graph", "batched.graph", "map_fn.graph", "while_loop.xla")
 
 

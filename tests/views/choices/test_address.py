@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 import workloads
 from measure.run.request import parse
-from measure.run.sweep_request import SweepRequest, parse_sweep
+from measure.run.sweep_request import parse_sweep
 from tests import synthetic
 from views.choices import address
 from views.choices.address import Form, Kind
@@ -29,11 +29,6 @@ def compare_form(raw: dict[str, Any]) -> Form:
     return address.of_run(replace(synthetic.run(), request=parse(raw).record()))
 
 
-def sweep_form(request: SweepRequest) -> Form:
-    run = replace(synthetic.sweep(), request=request.base.record(), axes=list(request.axes))
-    return address.of_run(run)
-
-
 def brings_back(kind: Kind, form: Form, own: Form) -> None:
     assert address.read(kind, address.write(kind, form, own), own) == (form, ())
 
@@ -52,7 +47,8 @@ def test_a_link_brings_back_a_comparisons_form_with_and_without_a_run() -> None:
 
 
 def test_a_link_brings_back_the_form_of_a_sweep_or_a_map_with_and_without_a_run() -> None:
-    own, *others = map(sweep_form, SWEPT)
+    runs = (replace(synthetic.sweep(), request=one.base.record(), axes=list(one.axes)) for one in SWEPT)
+    own, *others = map(address.of_run, runs)
     for form in (own, *others):
         full, _ = address.read("sweep", address.write("sweep", form, {}), {})
         assert form.items() <= full.items(), "beside them there are defaults of fields without a use"

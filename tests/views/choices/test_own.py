@@ -9,13 +9,14 @@ from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
 from measure import client
+from measure.admission import NOBODY
 from measure.client import Busy
 from measure.run.request import RequestError
 from measure.store.store import Snapshot
 from tests import synthetic
 from tests.pages import RUN_ID, FakeClient, buttons, calm, open_page, press, words
 from views.choices import own
-from views.ui import permission
+from views.ui import permission, session
 from workloads import functions
 from workloads.functions import Facts, Given, OwnFunction
 
@@ -49,8 +50,6 @@ class GivingClient(FakeClient):
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> GivingClient:
-    for known in ("_derived", "_workloads"):
-        monkeypatch.setattr(functions, known, {})
     fake = GivingClient()
     monkeypatch.setattr(client, "shared", lambda: fake)
     return fake
@@ -116,6 +115,7 @@ def test_an_imported_function_is_shown_and_not_executed(fake: GivingClient, monk
     run = replace(run, request=replace(run.request, own=OwnFunction(given=given, facts=FACTS), workload=given.slug))
     fake.snapshots[RUN_ID] = Snapshot(run, "finished", version=1, imported=True)
     monkeypatch.setenv("MAPBENCH_HOSTED", "1")
+    monkeypatch.setattr(session, "visitor", lambda: NOBODY)
     app = open_page(run=RUN_ID)
     assert given.code in [code.value for code in app.code]
     assert "On this server no code of others is run" in words(app)

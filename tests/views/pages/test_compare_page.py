@@ -120,9 +120,6 @@ def test_a_link_to_a_run_opens_its_result_folds_its_choices_and_tells_of_others(
 
 
 def test_a_run_that_cannot_be_shown_is_one_sentence(fake, monkeypatch):
-    (said,) = open_page(run="<script>").warning
-    assert "<script>" in said.value.replace("\\", "")
-
     def damaged(run_id: str) -> None:
         raise ValueError("it has no `id`")
 

@@ -8,6 +8,7 @@ import msgspec
 from google.protobuf.json_format import MessageToDict
 from msgspec.structs import replace
 
+from measure.run import decision
 from measure.run.encoding import encode
 from measure.run.run import Error, Run, Warning
 from measure.run.why import Fusion
@@ -48,6 +49,8 @@ def hostile(run: Run) -> Run:
         return value
 
     made = changed(msgspec.to_builtins(msgspec.structs.replace(run, digest={})))
+    if run.decision:
+        made["decision"]["at"] = run.decision.at
     made["analysis"] = msgspec.to_builtins(run.analysis)
     return imports.read(encode(msgspec.convert(made, Run)))
 
@@ -111,9 +114,13 @@ def test_hostile_texts_stay_texts_on_every_page(fake):
     reason = replace(
         GRAPH, fallbacks=["one"], note="so", loops=1, fusion_count=1, fusions=fused, other_instructions=more
     )
+    decided = decision.make("title", "decision", "note", "name")
     items = [replace(item, why=reason) if item.latency else item for item in compared.measurements]
     for run, views in (
-        (replace(compared, measurements=[*items, *signs]), [{"tab": tab} for tab in TABS]),
+        (
+            replace(compared, measurements=[*items, *signs], decision=decided),
+            [{"present": "1"}, {"with": RUN_ID}, *({"tab": tab} for tab in TABS)],
+        ),
         (synthetic.of_function(compared, "a note"), [{}]),
         (synthetic.sweep(RUN_ID), [{}]),
         (synthetic.winners(RUN_ID), [{}]),

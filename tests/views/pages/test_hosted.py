@@ -76,13 +76,6 @@ def test_what_is_more_than_allowed_is_said_before_run_is_pressed_and_before_a_sw
         assert app.button(key="run").disabled and named in app.warning[0].value and not fake.submitted
 
 
-def test_a_sweep_from_elsewhere_is_not_continued_whatever_is_asked(own):
-    run = replace(synthetic.sweep("b" * 24), status="cancelled")
-    own.store.add(run, "")
-    with pytest.raises(RequestError, match="comes from elsewhere"):
-        own.submit(of_run(run), continue_from=run.id)
-
-
 def test_only_who_started_a_run_may_end_it_or_have_it_explained(fake, as_):
     run = synthetic.partial(2, RUN_ID)
     fake.show(run, "running", stages={run.measurements[0].strategy: "sampling"}, owner=as_("bob"))

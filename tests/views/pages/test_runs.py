@@ -8,8 +8,8 @@ from measure.run.encoding import encode
 from measure.run.place import StoreError
 from measure.run.run import Run
 from tests import synthetic
-from tests.keeping import put
-from tests.pages import calm, open_page, press, words
+from tests.keeping import in_report, put
+from tests.pages import buttons, calm, open_page, params, press, words
 from views.ui import session
 
 ID = "0123456789abcdef01234567"
@@ -93,7 +93,8 @@ def test_runs_that_are_chosen_are_one_file_or_deleted_and_a_running_one_is_not(s
     assert app.get("link_button")[0].proto.url == f"export/{3:024x}/json"
     assert app.button(key="runs_delete_yes").disabled
     app = choose(app, 1, 3)
-    assert app.get("link_button")[0].proto.url == f"export/runs.zip?run={2:024x}&run={0:024x}"
+    exported, report = (link.proto.url for link in app.get("link_button"))
+    assert exported == f"export/runs.zip?run={2:024x}&run={0:024x}" and report == exported.replace(".zip", ".html")
     app = press(choose(app, 0, 1, 3), "runs_delete_yes")
     assert set(stored.store.ids()) == {f"{3:024x}", f"{1:024x}"} and len(table(app)) == 2 and len(app.success) == 1
     # Another table forgets what was chosen in this one.
@@ -101,6 +102,19 @@ def test_runs_that_are_chosen_are_one_file_or_deleted_and_a_running_one_is_not(s
     assert not app.button(key="runs_delete_yes").disabled
     put(stored.store, a_run(2))
     assert calm(app.run()).button(key="runs_delete_yes").disabled
+
+
+def test_two_comparisons_that_are_chosen_are_put_beside_each_other_the_older_first(stored):
+    for number in range(3):
+        put(stored.store, a_run(number))
+    put(stored.store, replace(synthetic.sweep(), id=f"{3:024x}"))
+    put(stored.store, a_run(4), live=True)
+    number = {entry.id: row for row, entry in enumerate(stored.store.entries())}
+    for others in ((1,), (1, 2, 0), (1, 3), (1, 4)):
+        rows = [number[f"{one:024x}"] for one in others]
+        assert "runs_compare" not in buttons(choose(runs(), *rows)), others
+    app = press(choose(runs(), number[f"{2:024x}"], number[f"{1:024x}"]), "runs_compare")
+    assert params(app) == {"run": [f"{1:024x}"], "with": [f"{2:024x}"]} and "pair_end" in buttons(app)
 
 
 def test_on_a_hosted_server_only_what_ones_own_session_made_is_pinned_and_deleted(stored, monkeypatch):
@@ -123,7 +137,11 @@ def test_a_run_file_is_taken_in_marked_and_what_is_refused_is_said(stored):
     put(stored.store, a_run(1))
     app = upload(app, encode(a_run(7)), "again.json")
     assert "is here already" in app.success[0].value and len(stored.store.ids()) == 2
+    app = upload(app, in_report(encode(a_run(7)), encode(a_run(9))), "report.html")
+    assert "holds 2 runs, 1 of them new" in app.success[0].value and f"?run={9:024x}" in app.success[0].value
+    stored.store.delete([f"{9:024x}"])
     for data, named in (
+        (in_report(encode(a_run(9)), encode(a_run(1, verdict="other"))), f"{1:024x}"),
         (b"not json", "run.json was not imported"),
         (encode(a_run(8)).replace(b'"budget_s": 30.0', b'"budget_s": -1'), "at `$.request.budget_s`"),
         (encode(a_run(1, verdict="a forgery")), f"{1:024x}"),

@@ -27,7 +27,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from measure.output import export
 from measure.run.encoding import encode
 from measure.run.run import Run
-from measure.store import store
+from measure.store import imports, store
 from measure.store.store import Store
 from tests import synthetic
 from tests.asgi import Answer, ask
@@ -41,6 +41,7 @@ from views.result import exports
 
 OTHER, MIB = "a" * 24, 2**20
 RUN = synthetic.run(RUN_ID)
+DRAWN = (*(f"/export/{RUN_ID}/{ending}" for ending in exports.DRAWN), f"/export/runs.html?run={RUN_ID}")
 
 
 INDEX = HTMLResponse("<head><title>Streamlit</title></head>" + "<p>text</p>" * 100)
@@ -100,6 +101,7 @@ def exporting(stored: StoredClient, tmp_path, monkeypatch) -> StoredClient:
     put(stored.store, RUN)
     monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path))
     monkeypatch.setattr(export, "figures", drawn)
+    monkeypatch.setattr(export, "report", lambda runs, file: file.write(" ".join(run.id for run in runs).encode()))
     return stored
 
 
@@ -124,6 +126,7 @@ def test_a_run_is_sent_as_a_file_of_which_nothing_is_left_on_the_disk(exporting,
         ("/a/folder/export/{}/samples.csv", "samples.csv", "".join(export.samples_csv(RUN)).encode()),
         ("/export/{}/md?link=http://x/?run%3D1", "md", export.markdown(RUN, "http://x/?run=1").encode()),
         ("/export/{}/md?link=javascript:alert(1)", "md", export.markdown(RUN).encode()),
+        ("/export/{}/html", "html", RUN_ID.encode()),
     ):
         answer = get(address.format(RUN_ID))
         assert (answer.status, answer.content) == (200, content)
@@ -150,7 +153,7 @@ def test_what_is_not_there_is_said_and_all_else_goes_by(exporting, monkeypatch):
         assert answer.status == 404 and named in answer.text
     monkeypatch.setenv("MAPBENCH_VIEWER", "1")
     assert get(f"/export/{RUN_ID}/json").status == 200
-    assert get(f"/export/{RUN_ID}/figures.zip").status == 404, "what draws is no package of a viewer's"
+    assert {get(address).status for address in DRAWN} == {404}, "what draws is no package of a viewer's"
     assert get("/exported").text == get("/export").text == get("/").text == "a page"
 
 
@@ -170,10 +173,22 @@ def test_several_runs_are_an_archive_without_what_is_damaged_gone_or_too_much(ex
     assert all(run_id in line for run_id, line in zip(left_out, said, strict=True))
 
 
+def test_several_runs_are_one_report_or_a_sentence_why_not(exporting, monkeypatch):
+    put(exporting.store, replace(RUN, id=OTHER))
+    address = "/" + exports.of_runs([OTHER, RUN_ID, OTHER], exports.REPORT)
+    answer = get(address)
+    assert answer.content == f"{OTHER} {RUN_ID}".encode() and "mapbench-runs.html" in str(answer.headers)
+    assert "b" * 24 in get(f"{address}&run={'b' * 24}").text
+    many = "".join(f"&run={number:024x}" for number in range(imports.MOST_RUNS))
+    assert get("/export/runs.html?run=x").status == get(address + many).status == 404
+    monkeypatch.setattr(server, "most_bytes", lambda: len(encode(RUN)) + 1)
+    assert "choose fewer" in get(address).text
+
+
 def test_a_disk_without_room_is_said_and_no_picture_is_drawn_while_latencies_are_sampled(exporting, monkeypatch):
     exporting.waiting = (OTHER,)
     exporting.show(synthetic.partial(0, OTHER), "running", round_number=2)
-    assert get(f"/export/{RUN_ID}/figures.zip").status == 503
+    assert {get(address).status for address in DRAWN} == {503}
     assert get(f"/export/{RUN_ID}/csv").status == 200, "which takes a moment"
     exporting.show(synthetic.partial(0, OTHER), "running")
     assert get(f"/export/{RUN_ID}/figures.zip").status == 200
@@ -276,3 +291,16 @@ def test_a_value_that_its_widget_cannot_have_writes_no_traceback_and_a_fault_doe
         return bool(logging.getLogger("streamlit.error_util").filter(record))
 
     assert [is_logged(lambda: states["id"]), is_logged(lambda: int("x"))] == [False, True]
+
+
+def test_a_value_of_another_type_than_its_widgets_is_none(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(WStates, "__getitem__", WStates.__getitem__)  # so that it is set back
+    server.take_values_of_their_types()
+    states = WStates()
+    for kind, sent, read in (
+        ("string_value", {"int_value": 3}, None), ("string_value", {"string_value": "3"}, "3"),
+        ("double_value", {"int_value": 3}, 3),
+    ):  # fmt: skip
+        states.set_widget_metadata(WidgetMetadata("id", lambda value: value, lambda value: value, kind))
+        states.set_widget_from_proto(WidgetState(id="id", **sent))
+        assert states.get("id") == read

@@ -16,8 +16,6 @@ from views.choices import axes, examples
 
 MAP = {"workload": "outer_product", "from": "1", "to": "8", "points": "3",
        "sweep_2": "side", "from_2": "2", "to_2": "8", "points_2": "2"}  # fmt: skip
-OPTION = {"workload": "outer_reduce", "sweep": "chunk", "from": "1", "to": "8", "points": "3",
-          "strategies": "chunked.graph"}  # fmt: skip
 
 
 @pytest.fixture
@@ -29,14 +27,6 @@ def show(fake: FakeClient) -> Callable[..., AppTest]:
         return open_page("sweep", run=run.id)
 
     return open_run
-
-
-def without_code(run: Run) -> Run:
-    """As a sweep was whose strategies' code nobody noted: made-up code is not what is here."""
-    points = [
-        replace(point, measurements=[replace(item, code=None) for item in point.measurements]) for point in run.points
-    ]
-    return replace(run, points=points)
 
 
 def charts(app: AppTest) -> list[str]:
@@ -209,8 +199,9 @@ def test_the_map_says_who_wins_where_and_what_did_not_work(show):
 
 
 def test_one_that_ended_early_can_be_continued_where_it_was_measured_and_kept(fake, show):
-    run = without_code(synthetic.sweep("a" * 24))
-    points = [*run.points[:3], *(replace(p, status="cancelled", measurements=[], ranking=[]) for p in run.points[3:])]
+    run = synthetic.sweep("a" * 24)  # whose made-up code is not what is here
+    points = [replace(p, measurements=[replace(item, code=None) for item in p.measurements]) for p in run.points[:3]]
+    points += [replace(p, status="cancelled", measurements=[], ranking=[]) for p in run.points[3:]]
     ended = replace(run, status="cancelled", points=points, stop_reason="that was it")
     app = show(ended)
     assert "3 of 5 points are complete" in words(app) and "Continue measures the rest" in words(app)

@@ -8,7 +8,7 @@ from measure.run.run import Warning
 from tests import synthetic
 from tests.pages import RUN_ID, FakeClient, open_page
 from views.result import problems
-from views.result.sweep import doubts
+from views.result.heading import doubts
 
 DRIFT = Warning(code="drift", message="the machine became 30 % slower: close others and measure again")
 CHANGED = Warning(code="changed", message="checksums do not fit $.verdict")

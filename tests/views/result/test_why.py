@@ -4,7 +4,6 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure.run.run import Run
-from measure.run.why import Why
 from tests import synthetic
 from tests.explanations import GRAPH
 from tests.pages import RUN_ID, FakeClient, buttons, calm, open_page, press, words
@@ -12,15 +11,6 @@ from tests.pages import RUN_ID, FakeClient, buttons, calm, open_page, press, wor
 
 def unexplained() -> Run:
     return synthetic.run(RUN_ID, ("batched.xla", "loop.eager"), unhappy=False)
-
-
-def with_reasons(*found: Why) -> Run:
-    """A run whose strategies have these reasons; where there is one, all have it."""
-    run = unexplained()
-    return replace(
-        run,
-        measurements=[replace(item, why=found[place % len(found)]) for place, item in enumerate(run.measurements)],
-    )
 
 
 def visit(fake: FakeClient, run: Run, *, imported: bool = False) -> AppTest:
@@ -42,8 +32,8 @@ def test_the_tab_asks_only_when_it_is_told_to_and_says_how_far_it_is_or_why_it_c
 
 
 def test_the_tab_shows_sentences_and_what_one_call_runs_holds_and_leaves(fake: FakeClient) -> None:
-    run = with_reasons(GRAPH)
-    app = visit(fake, run)
+    run = unexplained()
+    app = visit(fake, replace(run, measurements=[replace(item, why=GRAPH) for item in run.measurements]))
     assert "runs 1,005 ops" in words(app) and "it runs a while loop in its graph" in words(app)
     app = calm(app.selectbox(key="why_of").select("loop.eager").run())
     assert any("Mul" in table.value.to_string() for table in app.dataframe), "the ops of its call"

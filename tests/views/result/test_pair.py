@@ -1,0 +1,44 @@
+"""Two comparisons on a page: what changed between them, the ways there, and what cannot be compared."""
+
+import pytest
+from msgspec.structs import replace
+
+from measure.judge import pair
+from measure.output import pair_table
+from tests import synthetic
+from tests.pages import RUN_ID, FakeClient, buttons, open_page, params, press, words
+
+FIRST, OTHER = synthetic.run(RUN_ID, unhappy=False), "e" * 24
+SECOND = replace(
+    synthetic.run(RUN_ID, seed=1), id=OTHER, parent=RUN_ID, environment={"tensorflow": f"3.0 {synthetic.HOSTILE}"}
+)
+
+
+def test_the_second_run_is_beside_the_first_in_place_of_its_picture_and_tabs(fake: FakeClient):
+    fake.show(FIRST)
+    fake.show(SECOND)
+    app = press(open_page(run=OTHER), "both")
+    assert params(app) == {"run": [RUN_ID], "with": [OTHER]}
+    of_both = pair.of(FIRST, SECOND)
+    head, *body = pair_table.cells(of_both)
+    table, facts = (frame.value for frame in app.dataframe)
+    assert [list(table.columns), *table.to_numpy().tolist()] == [head, *body]
+    assert facts.to_numpy().tolist() == [list(fact) for fact in of_both.facts]
+    said = words(app).replace("`", "")
+    assert all(sentence in said for sentence in pair_table.sentences(of_both))
+    assert not app.tabs and not app.get("vega_lite_chart")
+    alone = press(app, "pair_end")
+    assert params(alone) == {"run": [RUN_ID]} and alone.tabs
+    assert params(press(open_page(run=RUN_ID, **{"with": OTHER}), "pair_other")) == {"run": [OTHER]}
+
+
+@pytest.mark.parametrize("other", ["f" * 24, "<img src=x>", "c" * 24, "d" * 24, "a" * 24])
+def test_what_cannot_be_compared_is_a_sentence_above_the_result(fake: FakeClient, other: str):
+    fake.show(FIRST)
+    fake.show(synthetic.sweep("c" * 24))
+    fake.show(synthetic.partial(4, "d" * 24), "running")
+    fake.show(replace(FIRST, id="a" * 24, measurements=[], ranking=[], control=None))
+    app = open_page(run=RUN_ID, **{"with": other})
+    assert "pair_end" in buttons(app) and other in words(app) and app.tabs and len(app.warning) == 1
+    app = open_page("sweep", run="c" * 24, **{"with": RUN_ID})
+    assert "two comparisons can be" in words(app) and app.get("vega_lite_chart")

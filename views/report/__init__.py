@@ -1,0 +1,1 @@
+"""Runs as one page that stands alone."""
