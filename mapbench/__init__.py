@@ -134,5 +134,5 @@ def _measured(
     with Local(f"Python, {code.function}", follower.say) as local:
         follower.say("TensorFlow is being loaded, and the function looked at")
         workload = local.give(code, asked["seed"])
-        run = local.measure(request({**asked, "workload": workload}), follower.look).run
+        run, _ = local.measure(request({**asked, "workload": workload}), follower.look)
     return run, {code.function: fn} | ({code.batched: batched} if batched is not None else {})

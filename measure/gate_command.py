@@ -74,9 +74,6 @@ def _of_runs(arguments: argparse.Namespace, allowed: Allowed) -> Result:
         raise RequestError(str(error)) from None
 
 
-# --- a function of a person's own ------------------------------------------------------------------------------------
-
-
 def _measured(arguments: argparse.Namespace, allowed: Allowed) -> tuple[Run, Result]:
     """Measure both sides in one run."""
     file, colon, _ = arguments.workload.rpartition(":")

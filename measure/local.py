@@ -5,20 +5,21 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from measure import admission, making
 from measure.engine import deriving
 from measure.engine.bench import Keep, clear_leftovers
+from measure.engine.machine_lock import machine_lock
 from measure.engine.record import View
 from measure.hosting import limits
 from measure.judge.lines import line_of
-from measure.making import Asked, Recording, alone
+from measure.making import Asked, Recording
 from measure.output import sweep_table
 from measure.pool.launcher import HOST_START_S, HostState, Launcher, launcher
 from measure.pool.process import HERE, Interpreter
 from measure.run import place, text
-from measure.run.run import Measurement, Run
+from measure.run.run import Run
 from measure.store.store import Store
 from workloads import functions
 from workloads.functions import Given
@@ -26,13 +27,6 @@ from workloads.functions import Given
 
 class HostFailed(Exception):
     """The measuring process does not start."""
-
-
-class Ended(NamedTuple):
-    """A run as it ended. ``problem``: the sentence why it is not in the store."""
-
-    run: Run
-    problem: str = ""
 
 
 class Local:
@@ -97,15 +91,16 @@ class Local:
         it a workload of this process; its slug. ``by``: another launcher. Raises `RequestError` with a sentence where
         it cannot be measured, and `HostFailed`."""
         self.host()
-        with alone(self._name, lambda: False, self._say):
+        with machine_lock(self._name, lambda: False, self._say):
             return functions.add(deriving.derive(given, {}, seed, by or self.launcher))
 
     def measure(
         self, asked: Asked, look: Callable[[View], None], *, why: bool = False, continue_from: str | None = None
-    ) -> Ended:
-        """Measure, once nobody else on this machine does; ``look`` takes every view of it. ``why``: the strategies of a
-        comparison are explained in the end; ``continue_from``: the sweep whose measurements are taken over. Raises
-        `RequestError` where it cannot be measured, if that can be told before anything is started, and `HostFailed`."""
+    ) -> tuple[Run, str]:
+        """Measure, once nobody else on this machine does; ``look`` takes every view of it. The run as it ended, and the
+        sentence why it is not in the store, where it is not. ``why``: the strategies of a comparison are explained in
+        the end; ``continue_from``: the sweep whose measurements are taken over. Raises `RequestError` where it cannot
+        be measured, if that can be told before anything is started, and `HostFailed`."""
         admission.check(asked, (), limits())
 
         def make(run_id: str, publish: making.Publish, keep: Keep) -> making.Measuring:
@@ -118,8 +113,8 @@ class Local:
 
     def record(
         self, make: Callable[[str, making.Publish, Keep], making.Measuring], look: Callable[[View], None]
-    ) -> Ended:
-        """Measure by what ``make`` makes, once nobody else on this machine does, and write it."""
+    ) -> tuple[Run, str]:
+        """Measure by what ``make`` makes, as `measure` does."""
         self._recording = None
         self.host()
         run_id = place.new_id()
@@ -129,12 +124,12 @@ class Local:
             recording.take(view)
             look(view)
 
-        with alone(self._name, lambda: False, self._say):
+        with machine_lock(self._name, lambda: False, self._say):
             measuring = make(run_id, publish, recording.keep)
             publish(measuring.view())
             self._recording = recording
             run = recording.measure(measuring)
-        return Ended(run, recording.end(run, lambda: True))
+        return run, recording.end(run, lambda: True)
 
 
 # --- a run as it is followed in a terminal ---------------------------------------------------------------------------
@@ -166,15 +161,12 @@ class Following:
             self.say(view.message)
         for item in view.run.measurements:
             if item.twin_of is None and item.outcome != "not_run":
-                self.say(f"  {_outcome(item)}")
+                self.say(f"  {item.strategy}: {text.outcome(item.outcome, item.reason)}")
         for point in view.run.points:
             for item in point.measurements:
                 if item.outcome not in ("ok", "not_run"):
-                    self.say(f"  {sweep_table.where(point)}: {_outcome(item)}")
-
-
-def _outcome(item: Measurement) -> str:
-    return f"{item.strategy}: {text.outcome(item.outcome, item.error.message if item.error else '')}"
+                    words = f"{item.strategy}: {text.outcome(item.outcome, item.reason)}"
+                    self.say(f"  {sweep_table.where(point)}: {words}")
 
 
 def warnings(run: Run) -> Iterator[str]:

@@ -19,7 +19,6 @@ from measure.claims.tries import Tries, seconds_of, still_tried
 from measure.engine import deriving, explanation, sweep
 from measure.engine.bench import Keep, Settings
 from measure.engine.comparison import Comparison
-from measure.engine.machine_lock import machine_lock
 from measure.engine.record import View
 from measure.machine import environment
 from measure.pool.clock import Clock
@@ -47,8 +46,6 @@ LOOK_S, _STAND_S = 0.5, 1.0
 # tries so often.
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 30.0
 _LAST_TRIES = 3
-# Between two looks at the machine's lock.
-_WAIT_S = 0.2
 FAULT = "a fault in Mapbench ended the run"
 _log = logging.getLogger("mapbench")
 
@@ -182,16 +179,6 @@ def ended(store: Store, run_id: str, what: str) -> Snapshot:
 
 
 # --- measuring while it is recorded ----------------------------------------------------------------------------------
-
-
-def alone(name: str, ends: Callable[[], bool], say: Callable[[str], None]) -> contextlib.AbstractContextManager[bool]:
-    """Hold the machine, as ``name``; False where it ``ends`` before. ``say``: is told for whom it waits."""
-
-    def wait(who: str) -> None:
-        say(f"waiting for {who}, which is measuring on this machine")
-        time.sleep(_WAIT_S)
-
-    return machine_lock(name, ends, wait)
 
 
 class Recording:

@@ -18,6 +18,7 @@ from measure import making
 from measure.admission import counted
 from measure.engine import deriving
 from measure.engine.bench import clear_leftovers
+from measure.engine.machine_lock import machine_lock
 from measure.hosting import limits
 from measure.pool.launcher import HOST_START_S, Launcher, launcher
 from measure.pool.privacy import without_folders
@@ -82,7 +83,7 @@ class Worker:
         if not self.store.queue.waits():
             return False
         is_ready = self.launcher.wait_ready(HOST_START_S, self._ends.is_set)
-        with making.alone(self._name, self._ends.is_set, self.tell) as is_held:
+        with machine_lock(self._name, self._ends.is_set, self.tell) as is_held:
             self.tell()
             if not is_held or self._ends.is_set() or (work := self.store.queue.next()) is None:
                 return False

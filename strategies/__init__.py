@@ -69,10 +69,6 @@ def version() -> Hashable:
 # --- what is offered -------------------------------------------------------------------------------------------------
 
 
-def offered(mapper: Mapper, workload: Workload) -> bool:
-    return missing(mapper, workload) is None
-
-
 def missing(mapper: Mapper, workload: Workload, element: str | None = None) -> str | None:
     """Return the sentence that says what the mapper needs and the workload, with its options applied, does not have;
     None where nothing is missing. ``element`` is the name of a further element function."""
@@ -113,13 +109,10 @@ def unsupported(strategy: Strategy, workload: Workload) -> str | None:
 def all_strategies(workload: Workload) -> list[Strategy]:
     """Return every offered mapper in each of its modes, of each of the element functions, with default options."""
     made: list[Strategy] = []
-    for mapper in (mapper for mapper in mappers() if offered(mapper, workload)):
+    for mapper in (mapper for mapper in mappers() if missing(mapper, workload) is None):
         further = [{ELEMENT: name} for name in workload.elements if mapper.takes_elements]
         made += [Strategy(mapper.slug, mode, options) for options in ({}, *further) for mode in mapper.modes]
     return made
-
-
-# --- what is written -------------------------------------------------------------------------------------------------
 
 
 def parse(slug: str) -> Strategy:

@@ -17,6 +17,7 @@ from measure.store.store import Store
 from tests.browser import ROOT, TRACEBACK, AppServer, Watch, launch
 from tests.deadlines import ANSWER_S
 from tests.engine import eventually, running_host
+from tests.keeping import ids
 from tests.simulated_server import GO_ON
 from views.ui import permission
 from workloads import descriptions, discovery, functions
@@ -155,7 +156,7 @@ def app_server(start_app: Callable[..., AppServer]) -> Iterator[AppServer]:
     kept = Store(server.home)
     (server.home / GO_ON).touch()
     try:
-        eventually(lambda: all(kept.look(run_id).state == "finished" for run_id in kept.ids()), "nothing is measured")
+        eventually(lambda: all(kept.look(run_id).state == "finished" for run_id in ids(kept)), "nothing is measured")
     finally:
         (server.home / GO_ON).unlink()
 

@@ -15,6 +15,11 @@ def put(kept: Store, run: Run, *, live: bool = False, owner: str = "") -> None:
     assert kept.save(run, ended=not live)
 
 
+def ids(kept: Store) -> list[str]:
+    """The runs of a store, the newest first."""
+    return [entry.id for entry in kept.entries()]
+
+
 def in_report(*files: bytes) -> bytes:
     """A report with these run files, and little else."""
     blocks = (imports.RUN_BEGINS + file.replace(b"<", b"\\u003c") + imports.RUN_ENDS for file in files)

@@ -53,7 +53,8 @@ def leave_the_machine(patch: pytest.MonkeyPatch) -> None:
 class Subjects:
     """A launcher. Calls of a strategy take what ``latencies_s`` says, or else ``call_s``; ``for_values`` ones trace a
     function anew in each call with new values. ``failing``: (slug, number of the turn from 1) that ends in an error.
-    ``answers``: role → what a subject of it says instead of the usual.
+    ``answers``: role → what a subject of it says instead of the usual. ``on_turn``: called before each turn with its
+    number, from 1.
 
     It keeps ``specs``, what was started; ``most_alive``, how many lived at once; and ``commands``, the number of a
     timing subject with what it was told, or ``start``, in that order.
@@ -65,6 +66,7 @@ class Subjects:
     for_values: Collection[str] = ()
     failing: tuple[str, int] | None = None
     answers: Mapping[str, Callable[[Spec], list[Message]]] = field(default_factory=dict)
+    on_turn: Callable[[int], object] = lambda number: None
     start_method: Literal["fork", "fresh"] = "fork"
     specs: list[Spec] = field(default_factory=list)
     most_alive: int = 0
@@ -116,6 +118,8 @@ class Subjects:
     def send(self, subject: int, message: Message) -> None:
         if subject not in self._alive:
             return
+        if message["op"] == "turn":
+            self.on_turn(len(self.turns) + 1)
         self.commands.append((subject, message["op"]))
         if message["op"] == "stop":
             self.kill(subject)

@@ -160,8 +160,7 @@ class Faster(Predicate):
         elif self.by == 1 and of.ratio < 1:  # so that nobody has to invert a fraction
             slower, faster, threshold = faster, slower, "less than 1 ×"
             of = Ratio(1 / of.ratio, 1 / of.high, 1 / of.low)
-        times = " ".join(text.factor_with_interval(of.ratio, of.low, of.high))
-        return Seen(truth, f"{slower} takes {times} as long as {faster}", threshold)
+        return Seen(truth, f"{slower} takes {of.words} as long as {faster}", threshold)
 
 
 def as_fast(need: Need, a: str, b: str, within: float = 2.0, when: str = "") -> Faster:
@@ -184,8 +183,7 @@ def _ratio(evidence: Evidence, over: str, under: str) -> Ratio:
     if min(len(one), len(other)) < 2 or min(*one, *other) <= 0:
         raise Missing("it takes times of several processes to tell what they differ by")
     logs = [math.log(above / below) for above, below in zip(one, other, strict=False)]
-    level = Level(mean(logs), variance(logs) / len(logs) + RERUN**2, len(logs) - 1.0)
-    return Ratio(math.exp(level.log_mean), *level.interval(CONFIDENCE))
+    return Level(mean(logs), variance(logs) / len(logs) + RERUN**2, len(logs) - 1.0).ratio(CONFIDENCE)
 
 
 def _first_calls(item: Measurement) -> Measurement:
@@ -225,9 +223,8 @@ class Ends(Predicate):
     def see(self, evidence: Evidence) -> Seen:
         item = _run(evidence).measurement(self.strategy)
         if item.outcome in ("not_run", "cancelled", "timeout"):
-            raise Missing(f"{self.strategy} was not run to its end ({item.outcome.replace('_', ' ')})")
-        end = text.outcome(item.outcome, item.error.message if item.error else "")
-        ends = "runs, and is right" if item.outcome == "ok" else f"ends as {end}"
+            raise Missing(f"{self.strategy} was not run to its end ({text.outcome(item.outcome)})")
+        ends = "runs, and is right" if item.outcome == "ok" else f"ends as {text.outcome(item.outcome, item.reason)}"
         return Seen("yes" if item.outcome == self.outcome else "no", f"{self.strategy} {ends}")
 
 
@@ -255,7 +252,7 @@ def _item(evidence: Evidence, slug: str) -> Measurement:
     """The measurement of a strategy whose values are right."""
     item = _run(evidence).measurement(slug)
     if item.outcome != "ok":
-        raise Missing(f"{slug} ended as {text.outcome(item.outcome, item.error.message if item.error else '')}")
+        raise Missing(f"{slug} ended as {text.outcome(item.outcome, item.reason)}")
     return item
 
 

@@ -43,7 +43,7 @@ def summary(run: Run) -> str:
     asked = len(run.claims or ())
     if count := len(gone(run)):
         parts.append(f"{count} {'is' if count == 1 else 'are'} no longer tried")
-    return f"Of {asked} claim{'' if asked == 1 else 's'} {text.listed(parts)}." if parts else "No claim was tried."
+    return f"Of {text.counted(asked, 'claim')} {text.listed(parts)}." if parts else "No claim was tried."
 
 
 def of_run(claim: Claim, run: Run) -> Verdict:
@@ -103,8 +103,4 @@ def _sentence(tests: Sequence[Predicate], seen: Sequence[Seen]) -> str:
         parts.append(f"the claim says {threshold}")
     # Figures of a file from elsewhere may hold any words.
     whole = text.COMMANDS.sub("", " ".join("; ".join(dict.fromkeys(parts)).split()))
-    whole = text.shortened(whole, _LONGEST)
-    # A name, such as that of a strategy, is written as it is.
-    if whole.partition(" ")[0].rstrip(":").isalpha():
-        whole = whole[:1].upper() + whole[1:]
-    return whole + ("" if whole.endswith((".", "…")) else ".")
+    return text.sentence(text.shortened(whole, _LONGEST))

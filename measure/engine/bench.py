@@ -197,7 +197,7 @@ class Bench:
         a strategy that was timed keeps its outcome, and any other is left as not timed."""
         if failure.error.type != TIME_OVER:
             self.update(slug, outcome=failure.outcome, stage=stage, error=failure.error)
-        elif not is_timed(self[slug]):
+        elif not self[slug].is_timed:
             self.update(slug, stage=stage, error=failure.error)
         self.stages[slug] = "done"
         self.say(result=True)
@@ -312,7 +312,3 @@ class Bench:
         memory = self[original(slug)].memory
         peak_bytes = memory.peak_bytes if memory else self.forecast.per_strategy[original(slug)].peak_bytes
         return self.process_bytes + peak_bytes + self.case.read_bytes
-
-
-def is_timed(item: Measurement) -> bool:
-    return any(replica.samples_s for replica in item.replicas)

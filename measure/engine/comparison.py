@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 import strategies
 from measure.engine import explanation
-from measure.engine.bench import FRESH_START_S, REFERENCE, UNTIMED, Bench, here, is_timed
+from measure.engine.bench import FRESH_START_S, REFERENCE, UNTIMED, Bench, here
 from measure.engine.record import original
 from measure.engine.turns import Turns
 from measure.judge import analysis, limit, warnings
@@ -74,7 +74,7 @@ class Comparison(Bench):
             self.warn(warnings.warning("stood_still", seconds=round(self.clock.still_s, 1)))
         for item in self.record.measurements if status in ("complete", "budget") else ():
             is_open = item.outcome in ("ok", "not_run") and not item.error and not item.twin_of
-            if is_open and not is_timed(item):
+            if is_open and not item.is_timed:
                 self.update(item.strategy, error=Error(type=TIME_OVER, message=UNTIMED))
         self.record = analysis.close(self.record, status, reason, utc_now())
         self.stages = dict.fromkeys(self.stages, "done")

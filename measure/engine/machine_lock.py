@@ -10,22 +10,21 @@ import fcntl
 import os
 import socket
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from measure.run.request import RequestError
 
 _OPENED = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_WAIT_S = 0.2  # between two looks
 _MOST_BYTES = 200  # of the words for a holder, which are in the file itself
 
 
 @contextlib.contextmanager
-def machine_lock(name: str, cancelled: Callable[[], bool], wait: Callable[[str], None]) -> Iterator[bool]:
-    """Hold the lock, for others to see as ``name``; yields False where it was ``cancelled`` while waiting.
-
-    ``wait`` is called as long as another process holds it, with words for that one, and returns after a moment. Raises
-    `RequestError` where the file cannot be used.
-    """
+def machine_lock(name: str, cancelled: Callable[[], bool], say: Callable[[str], None]) -> Iterator[bool]:
+    """Hold the lock, for others to see as ``name``; yields False where it was ``cancelled`` while waiting. ``say``: is
+    told for whom it waits, again and again. Raises `RequestError` where the file cannot be used."""
     file = _open()
     try:
         is_held = False
@@ -35,7 +34,9 @@ def machine_lock(name: str, cancelled: Callable[[], bool], wait: Callable[[str],
                 is_held = True
             except BlockingIOError:
                 words = os.pread(file, _MOST_BYTES, 0).decode(errors="replace")
-                wait("".join(filter(str.isprintable, words)) or "another Mapbench")
+                who = "".join(filter(str.isprintable, words)) or "another Mapbench"
+                say(f"waiting for {who}, which is measuring on this machine")
+                time.sleep(_WAIT_S)
         if is_held:
             # A container has a host's name and numbers of processes of its own.
             _write(file, f"{name} (process {os.getpid()} on {socket.gethostname()})")

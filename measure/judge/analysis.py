@@ -46,8 +46,7 @@ def close(run: Run, status: Status, reason: str, finished: str) -> Run:
     measurements = []
     for item in run.measurements:
         # Where memory and correctness are known and the latency is not, the strategy is not done.
-        timed = any(replica.samples_s for replica in item.replicas)
-        untimed = item.outcome == "ok" and not timed and not item.twin_of
+        untimed = item.outcome == "ok" and not item.is_timed and not item.twin_of
         # One that was left out for a reason keeps it.
         is_open = (item.outcome == "not_run" and item.error is None) or untimed
         measurements.append(replace(item, outcome=undone) if is_open else item)

@@ -23,8 +23,7 @@ def heading(run: Run) -> str:
     """The case of a comparison or a sweep: ``image_sqrt · 100×64×64×3 · float32 · CPU:0``; how many claims a run has
     tried."""
     if run.kind == "claims":
-        count = len(run.claims or [])
-        return "1 claim" if count == 1 else f"{count} claims"
+        return text.counted(len(run.claims or []), "claim")
     return asked_case(run.request, run.axes)
 
 
@@ -45,7 +44,7 @@ def asked_case(request: Request, axes: Sequence[Axis] = ()) -> str:
     if request.memory_limit_mib is not None:
         chosen.append(f"limit {request.memory_limit_mib:,} MiB")
     if request.threads is not None:
-        chosen.append(f"{request.threads} thread{'s' * (request.threads != 1)}")
+        chosen.append(text.counted(request.threads, "thread"))
     if request.allocator == "default":
         chosen.append("default allocator")
     return " · ".join([request.title, *sizes, request.dtype, *chosen, request.device])

@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, TypeVar, cast
 
 from msgspec import UNSET
 
-from measure.judge import limit, warnings
+from measure.judge import warnings
 from measure.judge.levels import Level, Levels, Pairs, Ratio, levels_of, ranks, ratio, shown_levels
 from measure.run import text
 from measure.run.run import TIME_OVER, Analysis, LeafCheck, Limit, Measurement, Run
@@ -56,9 +56,7 @@ class Row:
     rank: int | None = None
     tie: int | None = None
     tied: bool = False
-    factor: float | None = None
-    factor_low: float | None = None
-    factor_high: float | None = None
+    factor: Ratio | None = None
     default: Measurement | None = None
     limit: Limit | None = None
     running: bool = False
@@ -79,28 +77,19 @@ class Row:
     temporary_bytes = Figure[int | None]("measurement.memory.temporary_bytes")
     process_peak_bytes = Figure[int | None]("measurement.memory.process_peak_bytes")
     ok = Figure[bool | None]("measurement.correctness.ok")
-
-    @property
-    def label(self) -> str:
-        """Its name with the shape of its mode."""
-        return text.label(self.slug, self.mode)
+    sentence = Figure[str]("measurement.reason")
 
     @property
     def status(self) -> str:
         """Its outcome in a word; while the run goes on, a strategy without one yet has its stage."""
         if self.running and self.outcome == "not_run" and self.measurement.stage not in ("", "done"):
             return self.measurement.stage
-        return text.OUTCOMES.get(self.outcome, self.outcome)
+        return text.outcome(self.outcome)
 
     @property
     def failed(self) -> bool:
         """True if it ended in a way that a person wants explained: whoever cancelled knows why."""
         return self.outcome not in ("ok", "not_run", "cancelled")
-
-    @property
-    def sentence(self) -> str:
-        """The reason why it ended as it did; empty where nothing went wrong."""
-        return self.measurement.error.message if self.measurement.error else ""
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -111,10 +100,6 @@ class Row:
     def latency(self) -> str:
         """``0.73 ms``: with the digits that its interval carries."""
         return text.MISSING if self.interval is None else text.seconds(self.median_s, text.digits(*self.interval))
-
-    @property
-    def page_faults(self) -> float | None:
-        return limit.page_faults(self.measurement)
 
     @property
     def max_of_scale(self) -> float | None:
@@ -220,19 +205,16 @@ def _rows(run: Run, levels: Mapping[str, Level], baseline: str | None) -> list[R
             return int(item.strategy not in rank), item.latency.median_s
         return (2 if item.outcome in ("ok", "not_run") else 3), 0.0
 
-    rows = []
-    for item in sorted(strategies_of(run), key=position):
-        slug = item.strategy
-        of = _ratio(run, levels, baseline, slug) if baseline else None
-        row = Row(
+    items = {item.strategy: item for item in sorted(strategies_of(run), key=position)}
+    return [
+        Row(
             measurement=item, rank=rank.get(slug), tie=tie.get(slug),
-            tied=slug in tie and len(run.ranking[tie[slug]]) > 1, factor=of.ratio if of else None,
-            default=defaults.get(slug), limit=run.limit, running=run.finished is None,
-        )  # fmt: skip
-        if of and slug != baseline:  # whose own has no interval
-            row = replace(row, factor_low=of.low, factor_high=of.high)
-        rows.append(row)
-    return rows
+            tied=slug in tie and len(run.ranking[tie[slug]]) > 1,
+            factor=_ratio(run, levels, baseline, slug) if baseline else None, default=defaults.get(slug),
+            limit=run.limit, running=run.finished is None,
+        )
+        for slug, item in items.items()
+    ]  # fmt: skip
 
 
 def _ratio(run: Run, levels: Mapping[str, Level], slower: str, faster: str) -> Ratio | None:
@@ -314,9 +296,6 @@ def _noise(run: Run, deviation: float | None, *, single: bool) -> str:
     if deviation is None:
         return "its intervals are wide"
     return f"processes of one strategy differ by {text.percent(deviation)}"
-
-
-# --- latency against memory ------------------------------------------------------------------------------------------
 
 
 def placed(measurements: Sequence[Measurement]) -> list[Measurement]:

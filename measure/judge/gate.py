@@ -9,7 +9,7 @@ their mean has Student's interval. Two runs are compared by their ratios to a ba
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean, median, quantiles, variance
 from typing import Literal
 
@@ -140,25 +140,15 @@ def of_runs(first: Run, second: Run, allowed: Allowed, *, baseline: str | None =
     if leader:
         leaders = [_fastest(strategies_of(run)) for run in (first, second)]
         level = _of_leaders(both, *(item.strategy for item in leaders))
-        judged = [_judged(LEADER, (leaders[0], leaders[1]), level, _CONFIDENCE, allowed, unknown)]
+        judged = [_judged(LEADER, (leaders[0], leaders[1]), level, _CONFIDENCE, allowed, unknown, once=True)]
     else:
         judged = []
         for change in both.changes:
             rows = [row.measurement if row else None for row in (change.before, change.after)]
             why = unknown or (_IS_BASELINE if change.strategy == both.baseline else None)
-            judged.append(_judged(change.strategy, (rows[0], rows[1]), change.relative, both.confidence, allowed, why))
-    judged = [_once(item) for item in judged]
+            sides, level = (rows[0], rows[1]), change.relative
+            judged.append(_judged(change.strategy, sides, level, both.confidence, allowed, why, once=True))
     return Result(base=first.id, head=second.id, allowed=allowed, judged=judged, notes=notes)
-
-
-def _once(item: Judged) -> Judged:
-    """What is known of a strategy whose memory was measured once in each run: too little for an alarm, where peaks may
-    differ by chance."""
-    peaks = [side.memory.peak_bytes for side in (item.base, item.head) if side and side.memory]
-    differ = item.word == "more memory" and item.head is not None and item.head.mode == "graph"
-    if not differ or peaks[1] > (1 + _PEAKS_DIFFER) * peaks[0]:
-        return item
-    return replace(item, word="cannot tell", reason=f"{item.reason} memory, by one call of each: {_IN_ONE_RUN}")
 
 
 def _of_leaders(both: pair.Pair, before: str, after: str) -> Level | None:
@@ -177,12 +167,13 @@ def _of_leaders(both: pair.Pair, before: str, after: str) -> Level | None:
 
 def _judged(
     name: str, sides: tuple[Measurement | None, Measurement | None], level: Level | None, confidence: float,
-    allowed: Allowed, unknown: _Unknown = None,
+    allowed: Allowed, unknown: _Unknown = None, *, once: bool = False,
 ) -> Judged:  # fmt: skip
-    """``sides``: BASE's and HEAD's; ``unknown``: the word, and why, where its latency tells nothing."""
-    ratio = pair.ratio(level, confidence) if level is not None and not unknown else None
+    """``sides``: BASE's and HEAD's; ``unknown``: the word, and why, where its latency tells nothing; ``once``: memory
+    was measured once in each run."""
+    ratio = level.ratio(confidence) if level is not None and not unknown else None
     by_latency = unknown or _by_latency(ratio, 1 + allowed.slower)
-    word, reason = _word(*sides, by_latency, allowed)
+    word, reason = _word(*sides, by_latency, allowed, once=once)
     return Judged(
         name=name, base=sides[0], head=sides[1], ratio=ratio, word=word,
         reason=text.COMMANDS.sub("", " ".join(reason.split())),  # which may quote a file from elsewhere
@@ -201,20 +192,22 @@ def _by_latency(ratio: Ratio | None, limit: float) -> tuple[Word, str]:
 
 
 def _word(
-    base: Measurement | None, head: Measurement | None, by_latency: tuple[Word, str], allowed: Allowed
+    base: Measurement | None, head: Measurement | None, by_latency: tuple[Word, str], allowed: Allowed, *, once: bool
 ) -> tuple[Word, str]:
     for side, item in (("BASE", base), ("HEAD", head)):
         if item is None:
             return "cannot tell", f"{side} does not have it"
         if item.outcome not in _WORKS:
-            reason = text.outcome(item.outcome, item.error.message if item.error else "")
+            reason = text.outcome(item.outcome, item.reason)
             failed: Word = "not judged" if side == "BASE" else "failed"
             return "cannot tell" if item.outcome in _OPEN else failed, f"{reason} ({side})"
     assert base is not None and head is not None
     if base.outcome == "ok" and head.outcome == "wrong":
-        return "wrong", head.error.message if head.error else "other values"
+        return "wrong", head.reason or "other values"
     peaks = [item.memory.peak_bytes for item in (base, head) if item.memory]
     if by_latency[0] != "slower" and len(peaks) == 2 and peaks[1] > peaks[0] * (1 + allowed.memory):
         more = text.percent(peaks[1] / peaks[0] - 1) if peaks[0] else text.size(peaks[1])
+        if once and head.mode == "graph" and peaks[1] <= (1 + _PEAKS_DIFFER) * peaks[0]:  # it may be chance
+            return "cannot tell", f"{more} more memory, by one call of each: {_IN_ONE_RUN}"
         return "more memory", f"{more} more"
     return by_latency

@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import UNSET
 from scipy import special
 
+from measure.run import text
 from measure.run.run import BASE, DEFAULT_MEMORY, Analysis, Control, Latency, Measurement, Replica, Run
 
 # Other programs make samples longer, never shorter.
@@ -60,6 +61,10 @@ class Level:
         half = self.half(confidence)
         return math.exp(self.log_mean - half), math.exp(self.log_mean + half)
 
+    def ratio(self, confidence: float) -> "Ratio":
+        """The ratio whose logarithm this is, as a difference of levels is."""
+        return Ratio(math.exp(self.log_mean), *self.interval(confidence))
+
 
 @dataclass(frozen=True)
 class Ratio:
@@ -68,6 +73,11 @@ class Ratio:
     ratio: float
     low: float
     high: float
+
+    @property
+    def words(self) -> str:
+        """``13.2 × [12.9, 13.5]``."""
+        return " ".join(text.factor_with_interval(self.ratio, self.low, self.high))
 
 
 def difference(a: Level, b: Level) -> Level:
@@ -78,8 +88,7 @@ def difference(a: Level, b: Level) -> Level:
 
 def ratio(a: Level, b: Level, confidence: float) -> Ratio:
     """Latency of ``a`` over that of ``b`` (Student's t on the logarithms)."""
-    apart = difference(a, b)
-    return Ratio(math.exp(apart.log_mean), *apart.interval(confidence))
+    return difference(a, b).ratio(confidence)
 
 
 class Pairs:
@@ -146,9 +155,7 @@ def spread_of(logs: Iterable[np.ndarray]) -> Spread:
 
 
 def shown_levels(run: Run) -> Mapping[str, Level]:
-    """The levels of a run as it shows them: of one that was analysed by an earlier method, those of its intervals."""
-    if run.analysis.version == Analysis().version:
-        return levels_of(run.measurements, run.analysis).by_slug
+    """The levels of a run that was analysed by an earlier method: those of the intervals that it shows."""
     by_slug = {}
     for item in run.measurements:
         if (shown := item.latency) is not None:

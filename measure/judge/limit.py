@@ -90,9 +90,6 @@ def tells(run: Run) -> bool:
     return all(latency.median_s >= run.limit.seconds for latency in right if latency is not None)
 
 
-# --- of one strategy -------------------------------------------------------------------------------------------------
-
-
 def judge(run: Run) -> Run:
     """The run with each timed measurement's multiple of the limit, or the sentence that stands in its place."""
     items = []

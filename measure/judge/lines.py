@@ -43,11 +43,6 @@ class Line:
     points: tuple[tuple[int, Point, Measurement], ...]
     flat: bool
 
-    @property
-    def label(self) -> str:
-        """Its name with the shape of its mode."""
-        return text.label(self.slug, self.mode)
-
 
 def readable(at: Mapping[str, int]) -> str:
     """A place on the axes: «batch 1,000, side 3»."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from measure.judge.findings import USUAL, Findings, Row, findings
-from measure.judge.levels import Level, Ratio, difference
+from measure.judge.levels import Level, difference
 from measure.machine import environment
 from measure.run import text
 from measure.run.run import Run
@@ -82,11 +82,6 @@ def of(first: Run, second: Run, baseline: str | None = None) -> Pair:
     return Pair(first=then, second=now, baseline=reference, changes=changes, facts=_facts(first, second))
 
 
-def ratio(level: Level, confidence: float) -> Ratio:
-    """The ratio whose logarithm this is, with its interval."""
-    return Ratio(math.exp(level.log_mean), *level.interval(confidence))
-
-
 def has_changed(then: Findings, now: Findings, slug: str, baseline: str | None, confidence: float) -> bool:
     """True if a latency, relative to the baseline's, differs between two runs beyond chance, and by more than either
     can tell."""
@@ -111,9 +106,6 @@ def _relative(then: Findings, now: Findings, slug: str, baseline: str | None) ->
         return None
     before, after = (difference(of.levels[slug], of.levels[str(baseline)]) for of in (then, now))
     return difference(after, before)
-
-
-# --- what differs ----------------------------------------------------------------------------------------------------
 
 
 def _facts(first: Run, second: Run) -> list[tuple[str, str, str]]:

@@ -7,7 +7,6 @@ from statistics import median
 
 from measure.judge import limit
 from measure.judge.findings import Findings, Row
-from measure.judge.warnings import counted
 from measure.run import text
 from measure.run.run import Measurement, Run
 from measure.run.why import Explained, explained, shares
@@ -58,9 +57,9 @@ def _predicate(result: Findings, row: Row) -> str:
 
 def _ops(why: Explained) -> str:
     """«runs 1,005 ops, most of their time in `Mul`»; «runs 300 ops and 2 kernels on the GPU»."""
-    counts = [counted(why.op_count, "op")] if why.op_count else []
+    counts = [text.counted(why.op_count, "op")] if why.op_count else []
     if why.kernel_count:
-        counts.append(counted(why.kernel_count, "kernel") + (" on the GPU" if why.in_streams_s else " of XLA's"))
+        counts.append(text.counted(why.kernel_count, "kernel") + (" on the GPU" if why.in_streams_s else " of XLA's"))
     ran = f"runs {' and '.join(counts)}" if counts else "runs no op of TensorFlow's"
     rows = why.kernels if why.in_streams_s else [*why.ops, *why.kernels]
     longest = max(rows, key=lambda row: row.seconds, default=None)
@@ -82,12 +81,12 @@ def _causes(why: Explained) -> list[str]:
     fallbacks = ", ".join(f"`{op}`" for op in why.fallbacks)
     calls = sum(row.count for row in why.ops if row.name in _PYTHON_OPS)
     by_op = why.graph.by_op if why.graph is not None and why.loops is None else []
-    fusions = f"XLA's program has {counted(why.fusion_count, 'fusion')}{' and a loop' if why.loops else ''}"
+    fusions = f"XLA's program has {text.counted(why.fusion_count, 'fusion')}{' and a loop' if why.loops else ''}"
     causes = {
         f"`tf.vectorized_map` falls back to a while loop for {fallbacks}": bool(fallbacks),
         f"every call traces {text.number(why.traces_per_call)} functions anew": why.traces_per_call >= 1,
         "some of its calls trace a function anew": why.traces_per_call < 1 and (why.traces_per_call or why.traces_warm),
-        f"a call leaves TensorFlow for Python {counted(calls, 'time')}": calls > 0,
+        f"a call leaves TensorFlow for Python {text.counted(calls, 'time')}": calls > 0,
         "it runs a `tf.data` pipeline": any(_DATASET.search(row.name) for row in why.ops),
         "it runs a while loop in its graph": any(row.name in _LOOPS for row in by_op),
         "XLA compiles the element function by itself": why.of_element,
@@ -102,15 +101,9 @@ def _peak(item: Measurement) -> str:
     if memory is None or memory.output_bytes < _LEAST_BYTES or memory.peak_bytes < _LARGE_PEAK * memory.output_bytes:
         return ""
     peak = f"it peaks at {text.factor(memory.peak_bytes / memory.output_bytes)} its output"
-    return f"{peak}, of which {holder(item)}" if memory.at_peak else peak
-
-
-def holder(item: Measurement) -> str:
-    """«`TensorListStack` holds 9.38 MiB»: the op that holds most at the peak of memory; empty where it is not known."""
-    if item.memory is None or not item.memory.at_peak:
-        return ""
-    row = item.memory.at_peak[0]
-    return f"`{row.op.partition(' (')[0].rsplit('/', 1)[-1]}` holds {text.size(row.bytes)}"
+    for row in memory.at_peak[:1]:  # the op that holds most
+        peak += f", of which `{row.op.partition(' (')[0].rsplit('/', 1)[-1]}` holds {text.size(row.bytes)}"
+    return peak
 
 
 def _gap(result: Findings, row: Row) -> str:
@@ -126,8 +119,7 @@ def _gap(result: Findings, row: Row) -> str:
         return ""
     if ratio.low <= 1 <= ratio.high:
         return f"that cannot be told from `{best.slug}`"
-    times = " ".join(text.factor_with_interval(ratio.ratio, ratio.low, ratio.high))
-    return f"that takes {times} as long as `{best.slug}`"
+    return f"that takes {ratio.words} as long as `{best.slug}`"
 
 
 # --- of two modes ----------------------------------------------------------------------------------------------------

@@ -61,8 +61,7 @@ def compare(first: Run, again: Run, confidence: float | None = None) -> Reproduc
     sentence = f"The verdict was {words}: {because}."
     if reference in then.levels and reference in here.levels:
         pace = ratio(here.levels[reference], then.levels[reference], first.analysis.confidence)
-        times = " ".join(text.factor_with_interval(pace.ratio, pace.low, pace.high))
-        sentence += f" {reference} takes {times} as long as then."
+        sentence += f" {reference} takes {pace.words} as long as then."
     return Reproduction(outcome, sentence)
 
 
@@ -70,9 +69,6 @@ def _groups(run: Run, other: Run) -> list[list[str]]:
     """The ranking of ``run``, of those strategies only that the other run ranks too."""
     ranked = {slug for group in other.ranking for slug in group}
     return [both for group in run.ranking if (both := [slug for slug in group if slug in ranked])]
-
-
-# --- of sweeps -------------------------------------------------------------------------------------------------------
 
 
 def continues(run: Run, first: Run) -> bool:

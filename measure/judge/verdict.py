@@ -50,20 +50,18 @@ def _of_leaders(of: Findings) -> str:
     lead = of.ratio(of.following.slug, first.slug) if of.following else None
     if of.following is None or lead is None:
         return f"{first.slug} is ahead of all others: {costs}.{unsure}"
-    factor, interval = text.factor_with_interval(lead.ratio, lead.low, lead.high)
     why = reasons.of_modes(of.run, first.measurement, of.following.measurement)
     ahead = f"{first.slug} is ahead of {of.following.slug}{why}{_ahead_of_baseline(of)}"
-    return f"{factor} {interval}: {ahead}. It takes {costs}.{unsure}"
+    return f"{lead.words}: {ahead}. It takes {costs}.{unsure}"
 
 
 def _ahead_of_baseline(of: Findings) -> str:
     """``, 16 × [15, 17] ahead of map_fn.graph``: of what people would take, where that is somebody else."""
     first, beside = of.leaders[0], of.following if len(of.leaders) == 1 else None
     named = {row.slug for row in (*of.leaders, beside) if row is not None}
-    if of.baseline in named or not (first.factor and first.factor_low and first.factor_high) or first.factor_low <= 1:
+    if of.baseline in named or first.factor is None or first.factor.low <= 1:
         return ""
-    times = " ".join(text.factor_with_interval(first.factor, first.factor_low, first.factor_high))
-    return f", {times} ahead of {of.baseline}"
+    return f", {first.factor.words} ahead of {of.baseline}"
 
 
 def _memory_of_tie(leaders: Sequence[Row]) -> str:
@@ -84,7 +82,7 @@ def _with_default_memory(of: Findings) -> str:
     if (own := first.default) is None:
         return ""
     ratio, faults = of.ratio(own.strategy, first.slug), limit.page_faults(own) or 0.0
-    if ratio is None or ratio.low <= _SLOWER or faults - (first.page_faults or 0.0) < _LEAST_FAULTS:
+    if ratio is None or ratio.low <= _SLOWER or faults - (limit.page_faults(first.measurement) or 0.0) < _LEAST_FAULTS:
         return ""
     words = f"{first.slug} takes {text.seconds(first.default_s)}: {faults:,.0f} page faults a call"
     defaults = {row.slug: row for row in of.ranked if row.default and row.default.strategy in of.levels}

@@ -59,11 +59,6 @@ _SENTENCES = {
 }
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 op``, ``1,005 ops``."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
 def warning(code: str, **values: Any) -> Warning:
     """The warning of a code with its values, which stand in its sentence; lists as words."""
     words = {name: text.listed(value) if isinstance(value, list) else value for name, value in values.items()}
@@ -100,14 +95,14 @@ def of_tensorflow(fallbacks: Sequence[str], retraces: int) -> list[Warning]:
     if ops:
         made.append(warning("falls_back", ops=ops))
     if retraces:
-        message = f"every call traces {counted(retraces, 'function')} anew: put the mapping inside a tf.function"
+        message = f"every call traces {text.counted(retraces, 'function')} anew: put the mapping inside a tf.function"
         made.append(Warning(code="retrace", message=message, values={"traces_per_call": retraces}))
     return made
 
 
 def compiled_values(traces: int, compilations: int) -> list[Warning]:
     """Calls with new values trace so many functions and compile so many programs, and calls with the same do not."""
-    traced, compiled = f"traces {counted(traces, 'function')}", f"compiles {counted(compilations, 'program')}"
+    traced, compiled = f"traces {text.counted(traces, 'function')}", f"compiles {text.counted(compilations, 'program')}"
     does = " and ".join([traced] * bool(traces) + [compiled] * bool(compilations))
     if not does:
         return []

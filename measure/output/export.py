@@ -148,8 +148,7 @@ def figures(run: Run, forms: Sequence[str], folder: Path, name: str) -> list[Pat
     They are drawn in a process of its own: charts belong to `views`, which nothing here may import, and a JavaScript
     engine has no business in a server. Raises RuntimeError with a sentence.
     """
-    options = [*forms, "--into", str(folder.resolve()), "--name", name]
-    printed = _drawn("the charts", encode(run), "views.charts.files", *options)
+    printed = _drawn("the charts", encode(run), "views.charts.files", str(folder.resolve()), name, *forms)
     return [folder / Path(line).name for line in printed.decode().splitlines()]
 
 

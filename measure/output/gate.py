@@ -81,9 +81,10 @@ def _cells(item: Judged) -> list[str]:
     sides = item.base, item.head
     latencies = (text.seconds(one.latency.median_s if one and one.latency else None) for one in sides)
     peaks = [text.size(one.memory.peak_bytes if one and one.memory else None) for one in sides]
-    outcomes = [text.OUTCOMES[one.outcome] if one else text.MISSING for one in sides]
+    outcomes = [text.outcome(one.outcome) if one else text.MISSING for one in sides]
     both = (" → ".join(dict.fromkeys(pair)) for pair in (peaks, outcomes))
-    return [_name(item), *latencies, _ratio(item), *both, item.word, text.shortened(item.reason, 120)]
+    ratio = item.ratio.words if item.ratio else text.MISSING
+    return [_name(item), *latencies, ratio, *both, item.word, text.shortened(item.reason, 120)]
 
 
 def _name(item: Judged) -> str:
@@ -93,14 +94,8 @@ def _name(item: Judged) -> str:
 
 
 def _why(item: Judged) -> str:
-    ratio = f"{_ratio(item)} as long" if item.ratio else ""
+    ratio = f"{item.ratio.words} as long" if item.ratio else ""
     return ", ".join(filter(None, [item.word, ratio, text.shortened(item.reason, _REASON_SIGNS)]))
-
-
-def _ratio(item: Judged) -> str:
-    if item.ratio is None:
-        return text.MISSING
-    return " ".join(text.factor_with_interval(item.ratio.ratio, item.ratio.low, item.ratio.high))
 
 
 def _share(share: float) -> str:

@@ -2,7 +2,6 @@
 
 from measure.judge import answer, pair, reproduction
 from measure.judge.findings import ALIKE
-from measure.judge.levels import Level
 from measure.judge.pair import Change, Pair
 from measure.output import table
 from measure.run import text
@@ -47,21 +46,15 @@ def _line(of: Pair, change: Change) -> list[str]:
     ranks = [text.MISSING if row is None or row.rank is None else str(row.rank) for row in rows]
     peaks = [text.size(row.peak_bytes if row else None) for row in rows]
     outcomes = [row.status if row else text.MISSING for row in rows]
+    relative = change.relative.ratio(of.confidence).words if change.relative else text.MISSING
     return [
         change.strategy,
         *(row.latency if row else text.MISSING for row in rows),
-        _ratio(of, change.times),
-        "baseline" if change.strategy == of.baseline else _ratio(of, change.relative),
+        change.times.ratio(of.confidence).words if change.times else text.MISSING,
+        "baseline" if change.strategy == of.baseline else relative,
         *(" → ".join(dict.fromkeys(both)) for both in (ranks, peaks, outcomes)),  # once where they are the same
         ", ".join(_words(of, change)),
     ]
-
-
-def _ratio(of: Pair, level: Level | None) -> str:
-    if level is None:
-        return text.MISSING
-    made = pair.ratio(level, of.confidence)
-    return " ".join(text.factor_with_interval(made.ratio, made.low, made.high))
 
 
 def _words(of: Pair, change: Change) -> list[str]:

@@ -56,7 +56,7 @@ def cell(sweep: SweepFindings, point: Point, slug: str) -> str:
     if item is None:
         return "–" if point.status in ("complete", "running") else point.status
     if item.latency is None:
-        return item.outcome.replace("_", " ")
+        return text.outcome(item.outcome)
     return f"{text.seconds(item.latency.median_s)}{LEADS if slug in sweep.leaders(point) else ''}"
 
 

@@ -95,7 +95,7 @@ def _notes(row: Row) -> str:
 COLUMNS: tuple[Column, ...] = (
     Column("rank", RANK, "rank", "rank", "rank", "Place among the right strategies; ties share one."),
     Column("slug", WORDS, "strategy", "strategy"),
-    Column("label", page="strategy"),
+    Column(lambda row: text.label(row.slug, row.mode), page="strategy"),
     Column("mapper", csv="mapper"),
     Column("mode", csv="mode"),
     Column("outcome", csv="outcome"),
@@ -111,7 +111,7 @@ COLUMNS: tuple[Column, ...] = (
            help="Both ends of the latency's 95 % interval, the pace of the machine included."),
     Column("measurement.latency.typical_s", SECONDS, "typical_s", "", "typical",
            "The median of each process' samples, of these the geometric mean: what a call takes as things are."),
-    Column("factor", TIMES, page="× faster", help="Latency of the baseline over the strategy's own."),
+    Column("factor.ratio", TIMES, page="× faster", help="Latency of the baseline over the strategy's own."),
     Column("of_limit", TIMES, "", "× floor", "× floor",
            "Latency over the theoretical floor (estimate): the least time that the bytes and the arithmetic of a call "
            "allow. The probes behind it are good to ±15 %."),
@@ -133,7 +133,7 @@ COLUMNS: tuple[Column, ...] = (
            "Largest error in units in the last place; of a value that cancels out it says nothing."),
     Column("processes", COUNT, "processes", "", "processes", "Processes that were sampled."),
     Column("samples", COUNT, "samples", "", "samples", "Samples of all its processes."),
-    Column("page_faults", COUNT, "page_faults", "", "page faults",
+    Column(lambda row: limit.page_faults(row.measurement), COUNT, "page_faults", "", "page faults",
            "Minor page faults of a call: memory that is fetched from the system anew. Median of its samples."),
     Column("sentence", csv="error"),
     Column(_notes, csv="warnings"),

@@ -70,15 +70,10 @@ def _cells(case: Case) -> Iterator[dict[str, Any]]:
     """Every mapper in every mode; those that are ``default`` are measured where nobody chooses, at the default size."""
     chosen = default_strategies(case)
     for mapper, mode in itertools.product(strategies.mappers(), MODES):
-        reason = _unsupported(mapper, mode, case.workload)
+        reason = strategies.missing(mapper, case.workload)
+        if reason is None and mode not in mapper.modes:
+            reason = f"{mapper.slug} has no mode {mode}: it has {', '.join(mapper.modes)}"
+        reason = reason or strategies.unsupported(Strategy(mapper.slug, mode), case.workload)
         slug = f"{mapper.slug}.{mode}"
         cell = {"strategy": slug, "mapper": mapper.slug, "mode": mode, "supported": reason is None, "reason": reason}
         yield cell | {"default": reason is None and slug in chosen}
-
-
-def _unsupported(mapper: Mapper, mode: str, workload: Workload) -> str | None:
-    if refusal := strategies.missing(mapper, workload):
-        return refusal
-    if mode not in mapper.modes:
-        return f"{mapper.slug} has no mode {mode}: it has {', '.join(mapper.modes)}"
-    return strategies.unsupported(Strategy(mapper.slug, mode), workload)

@@ -40,7 +40,7 @@ def whole(name: str, value: Any, least: int, most: int) -> int:
     return int(digits)
 
 
-def _one_of(name: str, value: Any, valid: Sequence[str]) -> Any:
+def one_of(name: str, value: Any, valid: Sequence[str]) -> Any:
     """Return ``value``, the first of the valid ones where there is none."""
     if value is not None and value not in valid:
         raise RequestError(f"{name} {value!r} is not valid: {text.listed(valid, word='or')} is needed")
@@ -186,7 +186,7 @@ def parse(raw: Mapping[str, Any]) -> Request:
     case = Case(
         workload,
         size=parse_size(workload, given["size"]),
-        dtype=_one_of("dtype", given["dtype"] or None, workload.dtypes),
+        dtype=one_of("dtype", given["dtype"] or None, workload.dtypes),
         options=chosen,
         device=parse_device(given["device"] or "CPU:0"),
         seed=whole("seed", given["seed"] or 0, *SEEDS),
@@ -202,5 +202,5 @@ def parse(raw: Mapping[str, Any]) -> Request:
         device=case.device, strategies=slugs, budget_s=budget_s, seed=case.seed,
         memory_limit_mib=None if limit is None else whole("memory limit", limit, 1, 2**24),
         threads=None if threads is None else whole("threads", threads, 1, MOST_THREADS),
-        allocator=_one_of("allocator", given["allocator"] or None, ALLOCATORS),
+        allocator=one_of("allocator", given["allocator"] or None, ALLOCATORS),
     ).record()  # fmt: skip

@@ -288,6 +288,15 @@ class Measurement(Struct, frozen=True, kw_only=True):
         """True of a strategy that was timed once more with the machine's default allocator."""
         return self.twin_of is not None and self.strategy.endswith(DEFAULT_MEMORY)
 
+    @property
+    def reason(self) -> str:
+        """Why it ended as it did; empty where nothing went wrong."""
+        return self.error.message if self.error else ""
+
+    @property
+    def is_timed(self) -> bool:
+        return any(replica.samples_s for replica in self.replicas)
+
     def __post_init__(self) -> None:
         # That somebody wanted it explained is said by no tag in the file.
         if self.why.profiled_s > 0 or self.why.note:

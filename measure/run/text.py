@@ -6,16 +6,8 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
-OUTCOMES = {
-    "ok": "ok",
-    "wrong": "wrong",
-    "failed": "failed",
-    "unsupported": "not supported",
-    "out_of_memory": "out of memory",
-    "timeout": "timed out",
-    "cancelled": "cancelled",
-    "not_run": "not run",
-}
+# Outcomes that have other words than their own.
+_OUTCOMES = {"unsupported": "not supported", "timeout": "timed out"}
 # Signs that a terminal takes for a command, or that turn the direction of the text around them.
 COMMANDS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # In place of a value that is not known.
@@ -37,9 +29,14 @@ def label(slug: str, mode: str) -> str:
     return f"{glyph(mode)} {slug}"
 
 
-def outcome(word: str, reason: str) -> str:
+def outcome(word: str, reason: str = "") -> str:
     """An outcome in a few words, with its reason where there is one: ``out of memory: it needs 4.00 GiB``."""
-    return ": ".join(filter(None, (word.replace("_", " "), reason)))
+    return ": ".join(filter(None, (_OUTCOMES.get(word, word.replace("_", " ")), reason)))
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 op``, ``1,005 ops``."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -122,6 +119,14 @@ def factor_with_interval(value: float, low: float, high: float) -> tuple[str, st
 def shortened(words: str, most: int) -> str:
     """``words``, cut between two of them where they have more than ``most`` signs."""
     return words if len(words) <= most else f"{words[:most].rsplit(' ', 1)[0].rstrip(',')} …"
+
+
+def sentence(words: str) -> str:
+    """``words`` with a capital letter, where they do not begin with a name such as ``map_fn.graph`` or ``batch=3``, and
+    a full stop."""
+    if not re.match(r"\w*([_.]\w|=)", words):
+        words = words[:1].upper() + words[1:]
+    return words if words.endswith((".", "…")) else f"{words}."
 
 
 def standing(status: str, reason: str) -> str:

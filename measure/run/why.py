@@ -12,11 +12,8 @@ from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
 # What an explanation leaves beside its figures, under the names of its files.
-GRAPH, HLO, TRACE = "graph.txt", "hlo.txt", "trace.json.gz"
-ARTIFACTS = (GRAPH, HLO, TRACE)
-
+ARTIFACTS = GRAPH, HLO, TRACE = "graph.txt", "hlo.txt", "trace.json.gz"
 MOST_ARTIFACT_BYTES = 16 * 2**20
-
 # The longest reason for having no figures, and the most rows of a table in an explanation.
 MOST_NOTE, MOST_ROWS = 2_000, 60
 

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from measure.claims import verdicts
 from measure.machine import environment
+from measure.run import text
 from measure.run.place import utc
 from measure.run.run import Run
 from measure.store import database
@@ -16,6 +17,7 @@ from measure.store.database import GOES_ON, MARKED, PINNED, runs
 RUNNING = "running"
 # Words that are searched for; each is looked for in all that is listed.
 MOST_WORDS = 20
+_SHOWN = database.SHOWN - 2  # signs before the two that say that more follows
 _STATUS = sa.case((GOES_ON, RUNNING), else_=runs.c.status)
 
 
@@ -74,26 +76,20 @@ def row(run: Run) -> dict[str, Any]:
         "created": utc(int(datetime.fromisoformat(run.created).timestamp() * 1000)),  # a form that sorts
         "status": run.status,
         "workload": request.title[: database.NAME],
-        "size": _cut(_size(run)),
+        "size": text.shortened(_size(run), _SHOWN),
         "device": request.device[: database.NAME],
-        "machine": _cut(environment.machine(run.environment)),
-        "verdict": _cut(" · ".join(filter(None, (decision and decision.title, verdict)))),
+        "machine": text.shortened(environment.machine(run.environment), _SHOWN),
+        "verdict": text.shortened(" · ".join(filter(None, (decision and decision.title, verdict))), _SHOWN),
     }
     words = (*shown.values(), request.dtype, run.kind, *(run.claims or ()))
     words += (decision.decision, decision.note, decision.by) if decision else ()
     return shown | {"kind": run.kind, "words": " ".join(words).lower()[: database.WORDS]}
 
 
-def _cut(text: str) -> str:
-    """The part of a text that a list shows: nobody's run weighs the list down for everybody."""
-    return text if len(text) <= database.SHOWN else f"{text[: database.SHOWN - 1]}…"
-
-
 def _size(run: Run) -> str:
     """The ranges of a sweep and the sizes that are fixed, or the number of claims."""
     if run.kind == "claims":
-        count = len(run.claims or ())
-        return "1 claim" if count == 1 else f"{count:,} claims"
+        return text.counted(len(run.claims or ()), "claim")
     swept = {axis.name: f"{axis.values[0]:,} to {axis.values[-1]:,}" for axis in run.axes}
     fixed = {name: f"{value:,}" for name, value in run.request.size.items() if name not in swept}
     return ", ".join(f"{name} {values}" for name, values in {**swept, **fixed}.items())

@@ -292,9 +292,6 @@ class Store:
                 for column in (runs.c.workload, runs.c.device)
             }
 
-    def ids(self) -> list[str]:
-        return [entry.id for entry in self.entries()]
-
     def sizes(self) -> dict[str, int]:
         with self._database.reading() as connection:
             return _sizes(connection)

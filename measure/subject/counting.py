@@ -97,7 +97,8 @@ def count(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Counted]:
 
 
 def _flops(op: str, inputs: Sequence[Any], attributes: dict[Any, Any], outputs: Sequence[Any]) -> int | None:
-    if op in _FREE or any(part in op for part in _FREE_PARTS) or not any(map(_is_floating, outputs)):
+    gives_numbers = any(one.dtype.is_floating or one.dtype.is_complex for one in outputs)
+    if op in _FREE or any(part in op for part in _FREE_PARTS) or not gives_numbers:
         return 0
     if op == "PartitionedCall" or "PyFunc" in op:
         return None
@@ -141,18 +142,8 @@ def _convolution(inputs: Sequence[Any], attributes: dict[Any, Any], outputs: Seq
     return 2 * _size(result) * _size(kernel) // max(1, int(kernel.shape[-1]))
 
 
-def _factorised(inputs: Sequence[Any], attributes: dict[Any, Any], outputs: Sequence[Any]) -> float:
-    return _size(inputs[0]) * int(inputs[0].shape[-1]) / 3  # the least, which is Cholesky's
-
-
-def _fourier(inputs: Sequence[Any], attributes: dict[Any, Any], outputs: Sequence[Any]) -> float:
-    return 5 * _size(outputs[0]) * math.log2(max(2, int(outputs[0].shape[-1])))
-
-
-def _triangular(inputs: Sequence[Any], attributes: dict[Any, Any], outputs: Sequence[Any]) -> int:
-    return _size(outputs[0]) * int(inputs[0].shape[-1])
-
-
+_FACTORISED = "Cholesky MatrixInverse MatrixDeterminant LogMatrixDeterminant MatrixSolve SelfAdjointEigV2 Svd Qr"
+_FOURIER = "FFT IFFT RFFT IRFFT FFT2D IFFT2D RFFT2D"
 _RULES: dict[str, Callable[..., float]] = {
     op: rule
     for rule, ops in (
@@ -160,10 +151,10 @@ _RULES: dict[str, Callable[..., float]] = {
         (_einsum, "Einsum"),
         (_convolution, "Conv2D Conv3D DepthwiseConv2dNative Conv2DBackpropFilter Conv2DBackpropInput"),
         (_convolution, "Conv3DBackpropFilterV2 Conv3DBackpropInputV2"),
-        (_factorised, "Cholesky MatrixInverse MatrixDeterminant LogMatrixDeterminant"),
-        (_factorised, "MatrixSolve SelfAdjointEigV2 Svd Qr"),
-        (_triangular, "MatrixTriangularSolve"),
-        (_fourier, "FFT IFFT RFFT IRFFT FFT2D IFFT2D RFFT2D"),
+        # Factors take a third of that at the least, which is Cholesky's.
+        (lambda given, _, made: _size(given[0]) * int(given[0].shape[-1]) / 3, _FACTORISED),
+        (lambda given, _, made: _size(made[0]) * int(given[0].shape[-1]), "MatrixTriangularSolve"),
+        (lambda given, _, made: 5 * _size(made[0]) * math.log2(max(2, int(made[0].shape[-1]))), _FOURIER),
     )
     for op in ops.split()
 }
@@ -175,7 +166,3 @@ def _size(tensor: Any) -> int:
 
 def _bytes(tensor: Any) -> int:
     return _size(tensor) * tensor.dtype.size
-
-
-def _is_floating(tensor: Any) -> bool:
-    return bool(tensor.dtype.is_floating or tensor.dtype.is_complex)

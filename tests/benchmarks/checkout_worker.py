@@ -38,7 +38,7 @@ def compare(local: Local, workload: str, size: dict[str, int], strategies: Any, 
         if view.run.verdict and set(view.stages.values()) <= {"done", "process peak"}:
             verdict_s.append(at_s)
 
-    run = local.measure(parse({"workload": workload, "size": size, "strategies": strategies}), look).run
+    run, _ = local.measure(parse({"workload": workload, "size": size, "strategies": strategies}), look)
     end_s = time.perf_counter() - begun_s
     if run.status in ("interrupted", "cancelled"):
         raise RuntimeError(f"{workload} was {run.status}: {run.stop_reason}")

@@ -23,7 +23,6 @@ import pytest
 import streamlit as st
 from starlette.responses import HTMLResponse
 from streamlit.components.v2.component_manager import BidiComponentManager
-from streamlit.testing.v1 import AppTest
 
 import workloads
 from measure import client
@@ -32,9 +31,8 @@ from measure.output import export
 from measure.store import imports
 from tests.asgi import ask
 from tests.benchmarks.common import Figure, start, table
-from tests.deadlines import ANSWER_S
 from tests.engine import ROOT
-from tests.pages import StoredClient
+from tests.pages import StoredClient, open_page
 from tests.synthetic import HOSTILE
 from views.choices import address
 from views.pages.preview import Preview
@@ -105,14 +103,7 @@ def _open_link(chosen: random.Random) -> None:
 
 def _open(page: str, params: dict[str, list[str]]) -> None:
     ask(Preview(HTMLResponse("<title>Streamlit</title>")), f"/?{urlencode(params, doseq=True)}")
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=ANSWER_S)
-    if page != "compare":  # which is the app's first
-        app.switch_page(f"views/pages/{page}.py")
-    for name, value in params.items():
-        app.query_params[name] = value
-    app.run()
-    assert not app.exception, app.exception[0].value
-    assert not app.error, app.error[0].value
+    open_page(page, **params)
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
-"""Gates beside a load that comes and goes: ``python -m tests.benchmarks.gate``; an hour and three quarters.
+"""Gates beside a load that comes and goes: ``python -m tests.benchmarks.gate``; an hour or more.
 
-Copies of a checkout are gated, 60 s each: identical ones, which may not alarm, and one that calls 24 of the same ops in
-place of 20, which has to be found. The exit status is 1 if a figure is outside its limit.
+Copies of a checkout are gated: identical ones, which may not alarm, and one that calls 24 of the same ops in place of
+20, which has to be found, the command's start included. The exit status is 1 if a figure is outside its limit.
 """
 
 import argparse
@@ -22,6 +22,7 @@ from tests.benchmarks.common import ROOT, Figure, say, start, table
 
 # A load that lasts so long, and then rests as long, drawn anew each time.
 _LOAD_S = 0.5, 3.0
+_FOUND_WITHIN_S = 60.0
 _CODE = """
 import numpy as np
 import tensorflow as tf
@@ -86,11 +87,11 @@ def main() -> int:
             (folder / name / "code.py").write_text(_CODE.format(steps=steps), encoding="utf-8")
         same, slower = gates(asked.gates, "same", folder), gates(asked.slower, "slower", folder)
     count, alarms = "{:.0f}".format, [status for status, _ in same].count(WORSE)
-    found = [status for status, _ in slower].count(WORSE)
+    found = sum(status == WORSE and seconds <= _FOUND_WITHIN_S for status, seconds in slower)
     figures = [
         Figure(f"of {asked.gates} gates of identical code, alarms", alarms, asked.gates / 20, count),
         Figure("and those that could not tell", [status for status, _ in same].count(CANNOT_TELL), None, count),
-        Figure(f"of {asked.slower} of code with 20 % more to do, found", found, 0.8 * asked.slower, count, True),
+        Figure(f"of {asked.slower} with 20 % more to do, found within 60 s", found, 0.8 * asked.slower, count, True),
         Figure("a command with its start: median", statistics.median(seconds for _, seconds in same + slower)),
         Figure("longest", max(seconds for _, seconds in same + slower)),
     ]

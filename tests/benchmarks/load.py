@@ -33,6 +33,7 @@ from tests.benchmarks.common import ROOT, Figure, say, start, table
 from tests.benchmarks.sharp_figures import latencies_s
 from tests.browser import TRACEBACK, AppServer
 from tests.deadlines import ANSWER_S
+from tests.keeping import ids
 from tests.websocket import PRESSED, Page
 
 _MIB = 2**20
@@ -66,7 +67,7 @@ class Server:
                     self.latest_s.setdefault(work.id, now_s + sum(one.most_s for one in works[:place]))
                 else:
                     self.begun_s.setdefault(work.id, now_s - work.passed_s)
-            self.ids = await asyncio.to_thread(self.store.ids)
+            self.ids = await asyncio.to_thread(ids, self.store)
             self.memory.append(process.memory_info().rss)
             self.disk.append(sum(path.stat().st_size for path in self.app.home.glob("runs.db*")))
             await asyncio.sleep(0.2)

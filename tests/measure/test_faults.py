@@ -30,6 +30,7 @@ from tests.engine import (
     write_mapper,
 )  # fmt: skip
 from tests.grid import untimed
+from tests.keeping import ids
 
 HEALTHY = ("batched.eager", "batched.xla")
 
@@ -158,7 +159,7 @@ def test_a_server_that_is_killed_while_strategies_hang_leaves_its_results_and_no
     try:
         eventually(lambda: hanging.exists() and len(hanging.read_text().split()) >= 2, "both strategies hang")
         eventually(lambda: len(left_behind(left)) >= 2, "processes are left behind")
-        (run_id,) = eventually(watching.ids, "the run is in the store")
+        (run_id,) = eventually(lambda: ids(watching), "the run is in the store")
         known = eventually(
             lambda: watching.load(run_id).measurement("batched.eager").memory, "the other one's memory is kept"
         )

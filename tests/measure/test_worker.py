@@ -19,7 +19,7 @@ from measure.admission import NOBODY, Visitor
 from measure.claims import known
 from measure.claims.tries import chosen
 from measure.client import Busy, Client
-from measure.engine import deriving
+from measure.engine import deriving, machine_lock
 from measure.engine.comparison import Comparison
 from measure.hosting import Limits
 from measure.local import Local
@@ -32,6 +32,7 @@ from measure.store import database
 from measure.store.store import Snapshot, Store
 from tests.deadlines import RUN_S
 from tests.engine import Own, eventually, measure_here, running, small_request
+from tests.keeping import ids
 from tests.subjects import Message, Subjects
 from workloads.functions import Facts, Given, OwnFunction
 
@@ -57,7 +58,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(making, "LOOK_S", 0.01)
     monkeypatch.setattr(making, "_STAND_S", 0.0)
     monkeypatch.setattr(worker, "_LOOK_S", 0.01)
-    monkeypatch.setattr(making, "_WAIT_S", 0.01)
+    monkeypatch.setattr(machine_lock, "_WAIT_S", 0.01)
 
 
 @pytest.fixture
@@ -215,7 +216,7 @@ def test_a_host_that_cannot_start_is_told_and_ends_what_waits_with_its_reason(tm
 
 STEPS = {
     Subjects: "wait_ready",
-    making: "machine_lock",
+    worker: "machine_lock",
     worker.Worker: "_made",
     Comparison: "run",
     making.Recording: "end",
@@ -290,8 +291,8 @@ def test_an_interrupt_just_before_it_is_measured_ends_it_and_while_it_is_written
 
     monkeypatch.setattr(making.Recording, step, interrupted)
     with Local("a test", store=Store(tmp_path)) as local:
-        ended = local.measure(small_request("batched.eager"), lambda view: None)
-        assert ended.run.status == status and local.store.load(ended.run.id) == ended.run
+        run, _ = local.measure(small_request("batched.eager"), lambda view: None)
+        assert run.status == status and local.store.load(run.id) == run
 
 
 # --- functions of a person's own -------------------------------------------------------------------------------------
@@ -355,7 +356,7 @@ def test_every_way_in_is_refused_to_who_has_a_run_already_and_to_all_where_it_is
     for ask in ways_in:
         with pytest.raises(RequestError, match="takes no new runs"):
             ask(NOBODY)
-    assert idle.queue() == (going,) and len(idle.store.ids()) == 2, "what is refused leaves nothing"
+    assert idle.queue() == (going,) and len(ids(idle.store)) == 2, "what is refused leaves nothing"
     idle.work()
     assert idle.queue() == (going,), "and nothing new is begun"
     idle.store.queue.resume()
@@ -400,7 +401,7 @@ def test_only_who_started_a_run_ends_explains_or_deletes_it(idle: Own):
     idle.work()
     with pytest.raises(RequestError, match="only who started a run can have it explained"):
         idle.explain(run_id, BOB)
-    assert idle.delete([run_id], BOB) == [] and idle.store.ids() == [run_id]
+    assert idle.delete([run_id], BOB) == [] and ids(idle.store) == [run_id]
     explaining = idle.explain(run_id, ANN)
     assert idle.explanation(run_id)[0] == explaining == idle.explain(run_id, ANN)
     with pytest.raises(RequestError, match="only who started a run can cancel it"):

@@ -74,17 +74,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_one_file_in_a_named_folder_is_enough_and_a_broken_one_costs_only_itself(folder: Path) -> None:
-    (folder / "broken.py").write_text("def MAPPER(:\n")
-    (folder / "through_dataset.py").write_text(EVERY_OTHER)
-    slugs = [mapper.slug for mapper in strategies.mappers()]
-    assert slugs.index("loop") < slugs.index("through_dataset") < slugs.index("map_fn")  # by its order
-    assert strategies.parse("through_dataset.graph") == Strategy("through_dataset", "graph")
-    ((path, sentence),) = strategies.broken().items()
-    assert path == str(folder / "broken.py") and "SyntaxError" in sentence
-
-
-def test_what_is_wrong_with_a_file_is_said(folder: Path) -> None:
+def test_a_mapper_in_a_named_folder_stands_where_its_order_says_or_it_is_said_what_is_wrong(folder: Path) -> None:
     path = folder / "through_dataset.py"
     for old, new, message in (
         ('modes=("eager", "graph")', 'modes=("fast",)', "has the modes fast: eager, graph, xla are known"),
@@ -95,6 +85,11 @@ def test_what_is_wrong_with_a_file_is_said(folder: Path) -> None:
         path.write_text(EVERY_OTHER.replace(old, new))
         sentence = strategies.broken()[str(path)]
         assert str(path) in sentence and message in sentence
+    path.rename(folder / "broken.py")  # which costs only itself
+    path.write_text(EVERY_OTHER)
+    slugs = [mapper.slug for mapper in strategies.mappers()]
+    assert slugs.index("loop") < slugs.index("through_dataset") < slugs.index("map_fn")
+    assert [*strategies.broken()] == [str(folder / "broken.py")]
 
 
 # --- what a mapper is told, and what it chooses -----------------------------------------------------------------------

@@ -17,9 +17,8 @@ def failed(item: Measurement) -> bool:
 
 def outcome(item: Measurement) -> str:
     """The outcome in words with its reason; that a strategy was not run the reason says itself."""
-    word, reason = text.OUTCOMES.get(item.outcome, item.outcome), item.error.message if item.error else ""
-    reason = text.shortened(reason, look.MOST_SIGNS)
-    return reason if reason and item.outcome == "not_run" else ": ".join(filter(None, (word, reason)))
+    reason = text.shortened(item.reason, look.MOST_SIGNS)
+    return reason if reason and item.outcome == "not_run" else text.outcome(item.outcome, reason)
 
 
 def by_reason(lines: Iterable[Line]) -> list[tuple[list[Line], str]]:

@@ -3,10 +3,9 @@
 They are drawn by a process of their own: a JavaScript engine has no business in the server.
 """
 
-import argparse
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import altair as alt
@@ -31,7 +30,6 @@ from views.charts import (
 )
 from views.ui import look
 
-FORMATS = ("svg", "png")
 _SCALE = 2.0  # pixels of a PNG for each of an SVG
 _PAPER, _INK = "#ffffff", "#16202e"
 _WIDTH, _WIDE = 720, 1000  # pixels; a picture of three panels is wide
@@ -102,22 +100,17 @@ def convert(drawn: base.Spec, form: str) -> bytes:
     return bytes(vl_convert.vegalite_to_png(drawn, scale=_SCALE, allowed_base_urls=[]))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Read a run file on stdin, and write all its charts into a folder; print their paths."""
-    parser = argparse.ArgumentParser(prog="python -m views.charts.files", description=main.__doc__)
-    parser.add_argument("forms", nargs="+", choices=FORMATS)
-    parser.add_argument("--into", type=Path, default=Path())
-    parser.add_argument("--name", default="run", help="what the files' names begin with")
-    chosen = parser.parse_args(arguments)
+def main(folder: str, begin: str, *forms: str) -> int:
+    """Read a run file on stdin, and write all its charts into a folder, in the ``forms`` svg, png or both, as files
+    whose names ``begin`` so; print their paths."""
     run = decode(sys.stdin.buffer.read())  # a file from elsewhere has been checked by whoever let it in
-    chosen.into.mkdir(parents=True, exist_ok=True)
     for name, drawn in of(run).items():
-        for form in chosen.forms:
-            path = chosen.into / f"{chosen.name}.{name}.{form}"
+        for form in forms:
+            path = Path(folder, f"{begin}.{name}.{form}")
             place.write(path, [convert(drawn, form)])
             print(path)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -46,8 +46,8 @@ def frame(result: Findings, rough_s: Mapping[str, float] | None = None) -> pd.Da
         error, allowed = row.max_of_scale, _allowed(row)
         top, bottom = bands.get(order, (None, None))
         factor = interval = ""
-        if row.factor and row.factor_low and row.factor_high:
-            factor, interval = look.factor_with_interval(row.factor, row.factor_low, row.factor_high)
+        if row.factor and row.slug != result.baseline:
+            factor, interval = look.factor_with_interval(row.factor.ratio, row.factor.low, row.factor.high)
         elif row.factor and has_factors:
             factor = "baseline"
         lines.append(
@@ -288,9 +288,6 @@ def _words(field: str, at: str, line: str, **looks: Any) -> alt.Chart:
     chart = base.unfilled().transform_filter(f"datum.{field} !== ''")
     marked = chart.mark_text(**{"align": "right", "fontSize": 12, **looks})
     return marked.encode(x=alt.value(alt.ExprRef(at)), y=_y(line), text=alt.Text(f"{field}:N"))
-
-
-# --- words -----------------------------------------------------------------------------------------------------------
 
 
 def legend(result: Findings) -> str:

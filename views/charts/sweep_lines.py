@@ -31,7 +31,7 @@ def frame(sweep: SweepFindings, quantity: Quantity, pair: Collection[str] = ()) 
     points, marks, heights = list[dict[str, Any]](), list[dict[str, Any]](), dict[str, dict[int, float]]()
     for line in sweep.lines:
         of = {
-            "strategy": line.label, "colour": look.colour_name(line.mapper), "mode": line.mode,
+            "strategy": look.label(line.slug, line.mode), "colour": look.colour_name(line.mapper), "mode": line.mode,
             "alpha": 1.0 if not pair or line.slug in pair else _FADED,
         }  # fmt: skip
         along = heights[line.slug] = {}

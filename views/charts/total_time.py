@@ -21,8 +21,9 @@ def frame(result: Findings) -> pd.DataFrame:
     calls = np.unique(np.geomspace(1, most, int(10 * math.log10(most)) + 1).round()).tolist()
     points = [
         {
-            "strategy": row.label, "colour": look.colour_name(row.mapper), "mode": row.mode, "calls": count,
-            "total": (total_s := row.first_call_s + (count - 1) * row.median_s), "total time": look.seconds(total_s),
+            "strategy": look.label(row.slug, row.mode), "colour": look.colour_name(row.mapper), "mode": row.mode,
+            "calls": count, "total": (total_s := row.first_call_s + (count - 1) * row.median_s),
+            "total time": look.seconds(total_s),
         }
         for row in result.rows if row.outcome == "ok" and row.first_call_s is not None and row.median_s is not None
         for count in calls

@@ -203,12 +203,7 @@ def choice(key: str, value: Any) -> str:
 
 
 def _one_of(name: str, offered: Sequence[str]) -> Callable[[str], str]:
-    def read_word(text: str) -> str:
-        if text not in offered:
-            raise ValueError(f"{name}={text} is not valid: choose one of {', '.join(offered)}")
-        return text
-
-    return read_word
+    return lambda text: str(request.one_of(name, text, offered))
 
 
 def _number(name: str, kind: Callable[[str], float] = int, *, optional: bool = False) -> Callable[[str], Any]:

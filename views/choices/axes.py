@@ -53,7 +53,7 @@ def form_of(axis: Axis, place: int) -> dict[str, Any]:
 
 def sweepable(workload: Workload) -> dict[str, SizeParameter | Option]:
     """Return everything that can be swept for a workload by its name: its sizes, then options of numbers of mappers."""
-    offered = [mapper for mapper in strategies.mappers() if strategies.offered(mapper, workload)]
+    offered = [mapper for mapper in strategies.mappers() if not strategies.missing(mapper, workload)]
     items: dict[str, SizeParameter | Option] = {size.name: size for size in workload.sizes}
     for option in [option for mapper in offered for option in mapper.options if option.values is None]:
         items.setdefault(option.name, option)
@@ -80,7 +80,7 @@ def having(workload: Workload, option: str) -> list[str]:
     return [
         f"{mapper.slug}.{'graph' if 'graph' in mapper.modes else mapper.modes[0]}"
         for mapper in strategies.mappers()
-        if strategies.offered(mapper, workload)
+        if not strategies.missing(mapper, workload)
         and mapper.default_modes
         and option in [offered.name for offered in mapper.options]
     ]

@@ -150,7 +150,7 @@ def _start_with_defaults(kind: Kind) -> None:
         if field.within and field.key not in ("dtype", "strategies"):
             state[field.key] = field.default
     workload = workloads.get(state["workload"])
-    lacking = {mapper.slug for mapper in strategies.mappers() if not strategies.offered(mapper, workload)}
+    lacking = {mapper.slug for mapper in strategies.mappers() if strategies.missing(mapper, workload)}
     state["strategies"] = [word for word in state.get("strategies", []) if word.partition(".")[0] not in lacking]
 
 
@@ -224,9 +224,6 @@ def _shapes(case: Case) -> str:
 
     inputs, outputs = case.leaves(case.workload.element_input), case.leaves(case.workload.element_output)
     return f"{of(inputs)} → fn, {case.batch:,} times → {of(outputs)}"
-
-
-# --- strategies, and what is rarely changed --------------------------------------------------------------------------
 
 
 def _strategies_and_advanced(kind: Kind, case: Case) -> tuple[tuple[str, ...], str | None, dict[str, Any]]:

@@ -17,8 +17,8 @@ from measure.run.sweep_request import SweepRequest
 from measure.store.store import Snapshot
 from views.choices import address, form
 from views.pages import opening
-from views.result import actions, lookup, progress
-from views.ui import guard, look, permission
+from views.result import actions, decision, heading, lookup, progress
+from views.ui import browser, guard, look, permission
 from workloads import places
 
 VIEWER = (
@@ -46,9 +46,7 @@ def draw(kind: address.Kind, body: Callable[[Snapshot | None, form.Choices], Non
             st.switch_page(f"views/pages/{run.kind}.py", query_params={"run": run.id})
         shown = opened.snapshot
         if shown is not None and shown.state == "finished" and st.query_params.get("present") == "1":
-            from views.result import presentation  # which loads Altair, as a page does once its choices are there
-
-            presentation.draw(shown, st.session_state.get("baseline", address.AUTOMATIC))
+            _present(shown, st.session_state.get("baseline", address.AUTOMATIC))
             return
         folded = places.viewer() or (run is not None and st.session_state.get(_UNFOLDED) != run.id)
         grid = [mapper.slug for mapper in strategies.mappers()]
@@ -88,6 +86,27 @@ def draw(kind: address.Kind, body: Callable[[Snapshot | None, form.Choices], Non
         opening.write(kind, opened)
         if pressed:
             st.rerun()  # only now, since widgets that were not drawn are forgotten
+
+
+def _present(snapshot: Snapshot, baseline: str) -> None:
+    """Draw a result in large figures, for a screen in a meeting: nothing to choose, and one button, which ends it."""
+    from views.result import compare, sweep  # which load Altair, as a page does once its choices are there
+
+    run, version = snapshot.run, snapshot.version
+    st.html(look.style((), "present"))
+    with guard.calm("the presentation"), st.container(key="presentation"):
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            heading.title(run)
+            st.button(
+                "End presentation", key="present_end", type="tertiary", icon=":material/close:",
+                on_click=browser.leave, args=("present",),
+            )  # fmt: skip
+        decision.draw(run)
+        if run.kind == "sweep":
+            sweep.draw_large(run, version)
+        else:
+            compare.draw_large(run, version, None if baseline == address.AUTOMATIC else baseline)
+        actions.draw_origin(snapshot)
 
 
 def _unfold(run_id: str | None) -> None:

@@ -39,10 +39,10 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from measure import client, hosting
 from measure.run import place
+from measure.run.request import RequestError
 from measure.store import imports
-from views.pages import opening
-from views.result import exports
-from views.ui import session
+from views.result import exports, lookup
+from views.ui import look, session
 from workloads import places
 
 _EXPORT = re.compile(r"/export/(?:runs\.(?P<runs>zip|html)|(?P<run>[^/]{1,100})/(?P<ending>[\w.-]{1,100}))\Z")
@@ -126,8 +126,8 @@ class Downloads:
                 return _busy("Charts are drawn when the run that is being measured has its samples: try again then.")
             async with self._turns[drawn]:
                 name = await run_in_threadpool(_write, request, asked, file)
-        except exports.NoFile as error:
-            return PlainTextResponse(str(error), 404)
+        except RequestError as error:
+            return PlainTextResponse(look.sentence(str(error)), 404)
         except (OSError, RuntimeError, place.StoreError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             _log.warning("%s could not be exported: %s", request.url.path, reason)
@@ -143,16 +143,13 @@ class Downloads:
 
 
 def _write(request: Request, asked: re.Match[str], file: IO[bytes]) -> str:
-    """Write what is asked for into a file; its name. Raises `NoFile`."""
+    """Write what is asked for into a file; its name. Raises `RequestError`."""
     if asked["runs"]:
         ids = [run_id for run_id in request.query_params.getlist("run")[:_MOST_RUNS] if place.is_id(run_id)]
         if asked["runs"] == exports.REPORT:
             return exports.report(list(dict.fromkeys(ids)), most_bytes(), file)
         return exports.archive(ids, file)
-    snapshot, problem = opening.find(asked["run"])
-    if snapshot is None:
-        raise exports.NoFile(problem)
-    return exports.write(snapshot.run, asked["ending"], request.query_params, file)
+    return exports.write(lookup.find(asked["run"]).run, asked["ending"], request.query_params, file)
 
 
 # --- uploads ---------------------------------------------------------------------------------------------------------

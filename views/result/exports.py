@@ -32,10 +32,6 @@ _MOST_PACKED = 256 * 2**20
 _LINK = re.compile(r"https?://[\w.:\[\]/~%?=&+-]{1,500}", re.ASCII)
 
 
-class NoFile(Exception):
-    """There is no such file, as a sentence says."""
-
-
 def of_run(run_id: str, ending: str, **query: str) -> str:
     """The address of a run's file, as seen from a page."""
     return f"export/{run_id}/{ending}" + (f"?{urlencode(query)}" if query else "")
@@ -60,8 +56,8 @@ def offers(run: Run, ending: str) -> bool:
 
 
 def write(run: Run, ending: str, query: Mapping[str, str], file: IO[bytes]) -> str:
-    """Write the file of a run that an address ends with, and return its name. Raises `NoFile`; RuntimeError where
-    what has to be drawn cannot be."""
+    """Write the file of a run that an address ends with, and return its name. Raises `RequestError` where there is no
+    such file, and RuntimeError where what has to be drawn cannot be."""
     if ending == "json":
         file.write(encode(run))
     elif ending == "csv":
@@ -81,7 +77,7 @@ def write(run: Run, ending: str, query: Mapping[str, str], file: IO[bytes]) -> s
         slug, kind = query.get("strategy", ""), query.get("name", "")
         content = client.shared().store.artifact(run.id, slug, kind) if ending == "artifact" else None
         if content is None:
-            raise NoFile(f"Run {run.id} has no such file.")
+            raise RequestError(f"run {run.id} has no such file")
         file.write(content)
         return f"{look.key(slug)}.{kind}"
     return f"mapbench-{run.id}.{ending}"
@@ -90,16 +86,14 @@ def write(run: Run, ending: str, query: Mapping[str, str], file: IO[bytes]) -> s
 def report(ids: Sequence[str], most_bytes: int, file: IO[bytes]) -> str:
     """Write one report of runs whose files have so many bytes at most, and return its name. Raises as `write` does."""
     if places.viewer() or not 1 <= len(ids) <= imports.MOST_RUNS:
-        raise NoFile(f"A report holds 1 to {imports.MOST_RUNS} runs, and a viewer makes none.")
+        raise RequestError(f"a report holds 1 to {imports.MOST_RUNS} runs, and a viewer makes none")
     runs, size = list[Run](), 0
     for run_id in ids:
-        try:
-            runs.append(lookup.find(run_id).run)
-        except RequestError as error:
-            raise NoFile(look.sentence(str(error))) from None
+        runs.append(lookup.find(run_id).run)
         size += len(encode(runs[-1]))
         if size > most_bytes:
-            raise NoFile(f"These runs take more than the {look.size(most_bytes)} that a report may have: choose fewer.")
+            most = look.size(most_bytes)
+            raise RequestError(f"these runs take more than the {most} that a report may have: choose fewer")
     export.report(runs, file)
     return f"mapbench-runs.{REPORT}"
 

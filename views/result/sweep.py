@@ -70,7 +70,7 @@ def _question(sweep: SweepFindings) -> tuple[str, ...]:
     """Draw the question with its two lists, and return the strategies that are asked about: those that are picked, or
     the only two; none where it is asked who leads."""
     run, axis = sweep.run, sweep.run.axes[0]
-    labels = {line.slug: line.label for line in sweep.lines}
+    labels = {line.slug: look.label(line.slug, line.mode) for line in sweep.lines}
     if len(run.axes) == 2 or len(labels) < 2:
         return ()
     of_two = len(labels) == 2 == len(sweep.levels) and axis.kind == "size"
@@ -202,7 +202,7 @@ def _failures(sweep: SweepFindings) -> None:
 def _scaling(sweep: SweepFindings) -> None:
     if not sweep.fits:
         return
-    axis, labels = sweep.run.axes[0].name, {line.slug: line.label for line in sweep.lines}
+    axis, labels = sweep.run.axes[0].name, {line.slug: look.label(line.slug, line.mode) for line in sweep.lines}
     slope = "cost per element" if axis == "batch" else f"cost for each of {axis}"
     st.markdown(f"**Scaling**: latency ≈ a + b · {look.plain(axis)}")
     st.dataframe(

@@ -47,9 +47,6 @@ def draw(result: Findings, version: Hashable, prefix: str, *, imported: bool) ->
                     body(result, version, prefix)
 
 
-# --- code ------------------------------------------------------------------------------------------------------------
-
-
 def _code(result: Findings, version: Hashable, prefix: str, *, imported: bool) -> None:
     slugs = [row.slug for row in result.rows]
     if imported:
@@ -92,9 +89,6 @@ def _source(run: Run, slug: str, *, imported: bool) -> str:
         return f"# The script of this strategy is not known: {error}\n"
 
 
-# --- samples ---------------------------------------------------------------------------------------------------------
-
-
 def _samples(result: Findings, version: Hashable, prefix: str) -> None:
     run, sampled = result.run, [row for row in result.rows if row.samples]
     if not sampled:
@@ -113,9 +107,6 @@ def _samples(result: Findings, version: Hashable, prefix: str) -> None:
     if run.control and run.control.strategy in slugs:
         words += f" The control is {run.control.strategy}, entered twice."
     st.caption(look.named(words, slugs))
-
-
-# --- details ---------------------------------------------------------------------------------------------------------
 
 
 def _details(result: Findings, version: Hashable, prefix: str) -> None:

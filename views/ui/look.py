@@ -19,6 +19,7 @@ from measure.run.text import (  # noqa: F401
     percent,
     seconds,
     seconds_with_interval,
+    sentence,
     shortened,
     size,
 )
@@ -173,14 +174,6 @@ def named_html(text: str, names: Sequence[str]) -> str:
     """The same as HTML."""
     parts = map(html.escape, _parts(text, names))
     return "".join(_CODE.format(part) if place % 2 else part for place, part in enumerate(parts))
-
-
-def sentence(text: str) -> str:
-    """Return ``text`` with a capital letter, where it does not begin with a name such as ``map_fn.graph`` or
-    ``batch=3``, and a full stop."""
-    if not re.match(r"\w*([_.]\w|=)", text):
-        text = text[:1].upper() + text[1:]
-    return text if text.endswith(".") else f"{text}."
 
 
 def duration(value_s: float | None) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from measure.engine import comparison
@@ -15,7 +16,6 @@ from measure.engine.comparison import Comparison
 from measure.machine import load
 from measure.run import deadline, why
 from measure.run.run import Run
-from measure.subject.messages import Spec
 from tests.engine import QUICK, small_request
 from tests.hanging import Clock, Slow
 from tests.subjects import LOST, RATES, Message, Subjects, error, leave_the_machine, measured
@@ -63,10 +63,20 @@ def test_stages_follow_each_other_and_each_looks_at_every_strategy():
     assert [count for role, count in in_order if role not in ("reference", "timing", "probes")] == [3, 3, 3]
     assert run.status == "complete" and run.verdict and run.environment
     assert run.limit is not None and run.limit.dispatch_s == RATES.op_s
+    assert run.limit.bytes == 4 * (4 * 8 + 4) + 4 * (8 + 1) + 4 * 4 * (8 + 1), "inputs, variables, gradients"
     for slug in SLUGS:
         item = run.measurement(slug)
         assert item.outcome == "ok" and item.latency is not None and why.explained(item.why) is not None
+        assert item.why.times_limit or item.why.limit_note
         assert item.memory is not None and item.memory.process_peak_bytes == 2**21
+
+
+def test_arithmetic_of_some_elements_is_that_of_all_in_proportion_and_none_where_an_op_is_not_known():
+    rates = msgspec.to_builtins(RATES)
+    for unknown, flops in (([], 16 * 20 // 8), (["EagerPyFunc"], 0)):
+        answer = {"event": "rates", "rates": rates, "flops": 16, "unknown": unknown}
+        run = compare(Subjects(answers={"probes": lambda spec, answer=answer: [answer]}), size={"batch": 20})
+        assert run.limit is not None and run.limit.flops == flops
 
 
 def test_the_pool_is_a_line_of_the_script_that_runs_and_the_systems_view_of_a_call_is_without_it():
@@ -145,20 +155,17 @@ def test_failures_after_the_verdict_cost_nothing_else():
     fails = dict.fromkeys(("probes", "process_peak", "why"), lambda spec: [error(message="broken")])
     run = compare(Subjects(answers=fails))
     assert run.status == "complete" and set(outcomes(run).values()) == {"ok"} and run.ranking
-    assert run.limit is None and "no_limit" in codes(run)
+    (no_limit,) = [warning.message for warning in run.warnings if warning.code == "no_limit"]
+    assert run.limit is None and "its probes failed: broken" in no_limit
     assert [item.memory.process_peak_bytes for item in run.measurements if item.memory] == [None] * 3
     assert {item.why.note for item in run.measurements if not item.twin_of} == {"broken"}
 
 
 @pytest.mark.parametrize("role", ["memory", "timing", "probes", "why"])
 def test_what_was_measured_before_a_cancel_is_kept_and_the_verdict_stands(role: str):
-    class Cancelling(Subjects):
-        def start(self, spec: Spec, events: Any) -> int:
-            if spec.role == role:
-                running.cancel()
-            return super().start(spec, events)
-
-    running = made(subjects := Cancelling())
+    subjects = Subjects()
+    subjects.answers = {role: lambda spec: running.cancel() or subjects._usual(spec)}
+    running = made(subjects)
     run = running.run()
     assert subjects.living == [] and subjects.roles[-1] == role, "nothing is started after a cancel"
     # At the last stage all that was asked for is measured.
@@ -237,15 +244,12 @@ def test_one_that_goes_on_when_others_are_done_has_the_time_that_these_show_to_b
     assert item.memory is not None, item.error
 
 
+@pytest.mark.parametrize("slugs", [FIVE, (HANGS,)])
 @pytest.mark.parametrize("step", ["reference", "memory", "first_call", "turn"])
-def test_where_everything_hangs_nothing_is_a_timeout(clock: Clock, step: str):
-    run = compare_in_time(subjects := Slow(clock=clock, hangs=lambda at, slug: at == step))
-    assert {*outcomes(run).values()} == {"not_run"} and not run.ranking and subjects.living == []
-
-
-def test_one_by_itself_is_waited_for_until_the_end_of_the_run(clock: Clock):
-    run = compare_in_time(Slow(clock=clock, hangs=lambda at, slug: at == "memory"), HANGS)
-    assert outcomes(run) == {HANGS: "not_run"} and clock.now_s > 1.5 * BUDGET_S - LOOK_S
+def test_where_everything_hangs_nothing_is_a_timeout(clock: Clock, step: str, slugs: tuple[str, ...]):
+    run = compare_in_time(subjects := Slow(clock=clock, hangs=lambda at, slug: at == step), *slugs)
+    assert outcomes(run) == dict.fromkeys(slugs, "not_run") and not run.ranking and subjects.living == []
+    assert clock.now_s > 1.5 * BUDGET_S - LOOK_S or len(slugs) > 1, "one by itself is waited for until the end"
 
 
 @pytest.mark.parametrize(

@@ -46,16 +46,10 @@ def test_a_cancelled_sweep_keeps_what_it_has_and_is_continued_from_the_store(tmp
         assert subjects.started("memory").count((STAYS, 1)) == 1, "nothing is measured twice"
         elsewhere = replace(before, id="1" * 24, environment={**before.environment, "cpu_model": "Another one"})
         put(own.store, elsewhere)
-        for wanted, run_id, said in (
-            (
-                request,
-                elsewhere.id,
-                "cannot be continued here, where cpu model is .*, and was Another one: ",
-            ),
-            (request, "2" * 24, "is not known here"),
-        ):
-            with pytest.raises(RequestError, match=said):
-                own.submit(wanted, continue_from=run_id)
+        another = "cannot be continued here, where cpu model is .*, and was Another one: "
+        for run_id, says in ((elsewhere.id, another), ("2" * 24, "is not known here")):
+            with pytest.raises(RequestError, match=says):
+                own.submit(request, continue_from=run_id)
 
 
 def test_points_where_some_lacked_time_or_were_cut_short_or_whose_code_has_changed_are_measured_again() -> None:

@@ -3,7 +3,6 @@
 import gzip
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,49 +14,38 @@ from measure.judge.findings import findings
 from measure.pool.launcher import Launcher
 from measure.run import why
 from measure.run.request import RequestError
-from measure.run.run import Run
-from tests.engine import Own, measure, running, small_request
+from tests.engine import measure, running, small_request
 from tests.keeping import put
 from tests.subjects import Subjects
-
-
-@pytest.fixture(scope="module")
-def own(host: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
-    with running(host, tmp_path_factory.mktemp("why")) as own:
-        yield own
-
 
 SLUGS = ("map_fn.graph", "batched.xla")
 
 
-@pytest.fixture(scope="module")
-def measured(own: Own) -> Run:
-    return measure(own, small_request(*SLUGS, size={"batch": 100, "features": 2}))
-
-
-def test_an_explanation_counts_what_ran_and_leaves_the_run_as_it_was(own: Own, measured: Run):
-    assert not any(why.explained(item.why) for item in measured.measurements), "nothing is explained unless asked for"
-    job = own.explain(measured.id)
-    assert own.explain(measured.id) == job and own.snapshot(measured.id).state == "finished"
-    own.work()
-    assert own.queue() == ()
-    run = own.snapshot(measured.id).run
-    assert replace(run, measurements=[]) == replace(measured, measurements=[])
-    for item, before in zip(run.measurements, measured.measurements, strict=True):
-        assert replace(item, why=before.why) == before
-        assert item.why.runtime_start_s == before.why.runtime_start_s > 0
-    graph, xla = (why.explained(run.measurement(slug).why) for slug in SLUGS)
-    of = {row.name: row.count for row in graph.ops}
-    # By the loop's own arithmetic: its condition is asked once more than its body runs. The executor would leave a
-    # quick op out of a trace after some 90 runs.
-    assert of["TensorListGetItem"] == 200 and of["LogicalAnd"] == 101 and of["TensorListSetItem"] == 200
-    assert graph.traces_per_call == 0 and graph.graph.functions >= 2
-    assert xla.kernel_count >= 1 and xla.loops == 0 and not xla.op_count
-    assert own.store.artifacts(run.id, "batched.xla") == [why.GRAPH, why.HLO, why.TRACE]
-    assert "HloModule" in own.store.artifact(run.id, "batched.xla", why.HLO).decode()
-    assert "= While(" in own.store.artifact(run.id, "map_fn.graph", why.GRAPH).decode()
-    assert json.loads(gzip.decompress(own.store.artifact(run.id, "map_fn.graph", why.TRACE)))["traceEvents"]
-    assert len(reasons.predicates(findings(run))) == 2
+def test_an_explanation_counts_what_ran_and_leaves_the_run_as_it_was(host: Launcher, tmp_path: Path):
+    with running(host, tmp_path) as own:
+        measured = measure(own, small_request(*SLUGS, size={"batch": 100, "features": 2}))
+        assert not any(why.explained(item.why) for item in measured.measurements), "unless it is asked for"
+        job = own.explain(measured.id)
+        assert own.explain(measured.id) == job and own.snapshot(measured.id).state == "finished"
+        own.work()
+        assert own.queue() == ()
+        run = own.snapshot(measured.id).run
+        assert replace(run, measurements=[]) == replace(measured, measurements=[])
+        for item, before in zip(run.measurements, measured.measurements, strict=True):
+            assert replace(item, why=before.why) == before
+            assert item.why.runtime_start_s == before.why.runtime_start_s > 0
+        graph, xla = (why.explained(run.measurement(slug).why) for slug in SLUGS)
+        of = {row.name: row.count for row in graph.ops}
+        # By the loop's own arithmetic: its condition is asked once more than its body runs. The executor would leave a
+        # quick op out of a trace after some 90 runs.
+        assert of["TensorListGetItem"] == 200 and of["LogicalAnd"] == 101 and of["TensorListSetItem"] == 200
+        assert graph.traces_per_call == 0 and graph.graph.functions >= 2
+        assert xla.kernel_count >= 1 and xla.loops == 0 and not xla.op_count
+        assert own.store.artifacts(run.id, "batched.xla") == [why.GRAPH, why.HLO, why.TRACE]
+        assert "HloModule" in own.store.artifact(run.id, "batched.xla", why.HLO).decode()
+        assert "= While(" in own.store.artifact(run.id, "map_fn.graph", why.GRAPH).decode()
+        assert json.loads(gzip.decompress(own.store.artifact(run.id, "map_fn.graph", why.TRACE)))["traceEvents"]
+        assert len(reasons.predicates(findings(run))) == 2
 
 
 def test_what_cannot_be_explained_here_is_said(tmp_path: Path):

@@ -27,7 +27,7 @@ def test_one_holds_it_and_others_see_who(path: Path):
     with machine_lock("ann", lambda: False, words.append):
         assert path.stat().st_mode & 0o777 == 0o600 and [path] == [*path.parent.iterdir()]
         with machine_lock("bob", lambda: bool(words), words.append) as is_held:
-            assert not is_held and words[0].startswith(f"ann (process {os.getpid()} on ")
+            assert not is_held and words[0].startswith(f"waiting for ann (process {os.getpid()} on ")
         path.write_bytes(b"\x1b[2J\xff" + b"x" * 10**6)
         words.clear()
         with machine_lock("bob", lambda: bool(words), words.append):

@@ -8,7 +8,7 @@ from measure.engine.sweep import Sweep, is_open
 from measure.run.encoding import encode
 from measure.store import imports
 from tests.hanging import Clock, Slow
-from tests.subjects import Subjects, error
+from tests.subjects import LOST, Subjects, error, measured
 from tests.sweeps import RUN_ID, Sized, asked, batch, by_value, item, size_of, swept, taking
 
 RISES, STAYS, BEHIND = "loop.eager", "batched.eager", "map_fn.eager"
@@ -64,12 +64,11 @@ def test_every_cell_of_a_map_is_measured_corners_first() -> None:
 
 @pytest.mark.parametrize("outcome", ["timeout", "out_of_memory"])
 def test_what_was_too_much_at_a_point_is_not_run_at_larger_ones(outcome: str) -> None:
-    class Failing(Sized):
-        def _usual(self, spec):
-            is_too_much = spec.role == "memory" and spec.name == RISES and size_of(spec)["batch"] >= 4
-            return [error(outcome)] if is_too_much else super()._usual(spec)
+    def answer(spec):
+        is_too_much = spec.name == RISES and size_of(spec)["batch"] >= 4
+        return [error(outcome)] if is_too_much else measured()
 
-    subjects = Failing()
+    subjects = Sized(answers={"memory": answer})
     run = swept(asked(RISES, STAYS, axes=batch(1, 2, 4, 6, 8)), subjects)
     assert [item(point, RISES).outcome for point in run.points] == ["ok", "ok", outcome, "not_run", outcome]
     assert item(run.points[3], RISES).error.message.endswith("at batch 4 already")
@@ -116,12 +115,10 @@ def test_a_sweep_that_a_person_stops_ends_with_the_points_it_has() -> None:
 
 
 def test_a_host_that_is_lost_interrupts_the_sweep_which_has_what_was_measured() -> None:
-    class Lost(Sized):
-        def start(self, spec, events):
-            self.answers = {"memory": lambda _: [{"status": None}]} if size_of(spec).get("batch") == 4 else {}
-            return super().start(spec, events)
+    def answer(spec):
+        return [LOST] if size_of(spec)["batch"] == 4 else measured()
 
-    run = swept(asked(STAYS, axes=batch(1, 4)), Lost())
+    run = swept(asked(STAYS, axes=batch(1, 4)), Sized(answers={"memory": answer}))
     assert [point.status for point in run.points] == ["complete", "interrupted"] and run.status == "interrupted"
 
 

@@ -3,9 +3,7 @@
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -17,7 +15,7 @@ from measure.pool import clock as module
 from measure.run.request import parse, script_of
 from measure.run.run import Status
 from tests.samples import memory
-from tests.subjects import FAULTS, SAMPLES_A_TURN, Message, Subjects
+from tests.subjects import FAULTS, SAMPLES_A_TURN, Subjects
 
 SLUGS = ("batched.graph", "batched.xla", "loop.eager")
 # Two that tie, and one that is clearly slower.
@@ -51,29 +49,16 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return clock
 
 
-@dataclass
-class Slow(Subjects):
-    """Each turn takes ``turn_s`` on a ``clock``; at the turn of number ``at``, from 1, ``then`` is called."""
-
-    clock: Any = None
-    turn_s: float = 0.0
-    at: int = 0
-    then: Callable[[], object] = lambda: None
-
-    def send(self, subject: int, message: Message) -> None:
-        if message["op"] == "turn":
-            if self.clock is not None:
-                self.clock.now_s += self.turn_s
-            if len(self.turns) + 1 == self.at:
-                self.then()
-        super().send(subject, message)
-
-
 def race(bench: Bench, end_s: float = 9.0) -> tuple[Status, str]:
     processes = Turns(bench, end_s)
     ended = processes.race(SLUGS)
     processes.end()
     return ended
+
+
+def stopping(bench: Bench, turn: int) -> Callable[[int], object]:
+    """A person who stops the run at the turn of this number."""
+    return lambda number: number == turn and bench.stop()
 
 
 def processes(bench: Bench) -> dict[str, int]:
@@ -160,9 +145,8 @@ def test_strategies_that_do_not_fit_into_memory_together_take_turns_in_groups_wi
 ) -> None:
     monkeypatch.setattr(Bench, "live_bytes", lambda self, slug: 10)
     monkeypatch.setattr(Bench, "room_bytes", lambda self: 20)
-    subjects = Slow(call_s=0.001, at=2 * 2 * FIRST_ROUNDS)  # the last one of the first rounds
-    bench = opened(subjects)
-    subjects.then = bench.stop
+    bench = opened(subjects := Subjects(call_s=0.001))
+    subjects.on_turn = stopping(bench, 2 * 2 * FIRST_ROUNDS)  # the last one of the first rounds
     race(bench)
     assert subjects.most_alive == 2
     own = {slug: rounds(bench, slug) for slug in SLUGS}
@@ -183,16 +167,18 @@ def test_a_strategy_that_fails_keeps_its_samples_and_takes_no_turn_any_more(open
 def test_a_budget_that_ends_before_the_lead_is_decided_is_why_the_run_stopped(
     opened: Open, clock: SimpleNamespace
 ) -> None:
-    bench = opened(Slow(latencies_s=LATENCIES_S, clock=clock, turn_s=0.1))
+    def pass_time(_: int) -> None:
+        clock.now_s += 0.1
+
+    bench = opened(Subjects(latencies_s=LATENCIES_S, on_turn=pass_time))
     assert race(bench, 3.0) == ("budget", "the time budget was spent before the fastest was told from all others")
     assert clock.now_s <= 3.0 and bench.record.control is not None
 
 
 @pytest.mark.parametrize("turn", [1, 11])
 def test_a_run_that_a_person_stops_ends_with_what_there_is_after_the_turn_that_goes_on(opened: Open, turn: int) -> None:
-    subjects = Slow(latencies_s=LATENCIES_S, at=turn)
-    bench = opened(subjects)
-    subjects.then = bench.stop
+    bench = opened(subjects := Subjects(latencies_s=LATENCIES_S))
+    subjects.on_turn = stopping(bench, turn)
     status, reason = race(bench)
     assert status == "complete" and reason.startswith("a person has stopped it")
     assert len(subjects.turns) == turn and subjects.living == [] and bench.record.ranking

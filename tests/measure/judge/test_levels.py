@@ -76,8 +76,6 @@ def test_a_run_of_an_earlier_method_has_the_levels_whose_intervals_it_shows() ->
     assert math.exp(by_slug["a"].log_mean) == pytest.approx(3e-3, rel=1e-12)
     assert by_slug["a"].interval(0.95) == pytest.approx((2.5e-3, 3.6e-3), rel=1e-9)
     assert by_slug["a"].degrees == 4.0, "of five processes"
-    now = replace(run, analysis=Analysis())
-    assert shown_levels(now) == levels_of(now.measurements).by_slug
 
 
 # --- ratios and ranks -------------------------------------------------------------------------------------------------

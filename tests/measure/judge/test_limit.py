@@ -1,6 +1,5 @@
 """The limit: roofs from made-up rates, multiples and the sentences in their place."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,14 +8,10 @@ from msgspec.structs import replace
 import workloads
 from measure.judge import limit
 from measure.judge.findings import findings
-from measure.pool.launcher import Launcher
-from measure.run.request import parse
 from measure.run.roofline import Rates, Work
 from measure.run.run import Limit
 from measure.run.why import Why
-from tests import subjects, synthetic
-from tests.engine import measure, running, small_request
-from tests.subjects import Subjects
+from tests import synthetic
 from workloads.case import Case
 
 GIGA = 1e9
@@ -46,29 +41,6 @@ def test_what_a_case_asks_for_is_its_bytes_and_some_of_its_elements_are_counted(
     assert (work.dtype, work.flops) == ("float64", 0)
     assert limit.few_of(case).size == {"batch": 8, "length": 4, "width": 8}
     assert limit.few_of(Case(workloads.get("outer_product"), {"batch": 10, "side": 64}, "float32")).batch == 1
-
-
-def test_arithmetic_is_counted_at_the_size_of_the_run(host: Launcher, tmp_path: Path) -> None:
-    size, flops = {"batch": 20, "side": 8, "products": 3}, 20 * 3 * 2 * 8**3
-    with running(host, tmp_path, probes=True) as own:
-        asked = parse({"workload": "matmul_chain", "size": size, "strategies": "batched.eager", "budget_s": 30})
-        found = measure(own, asked).limit
-    assert found is not None and found.flops == flops
-
-
-def test_a_run_has_its_limit_and_probes_that_fail_cost_nothing_else(tmp_path: Path) -> None:
-    asked = small_request("batched.eager")
-    failing = Subjects(answers={"probes": lambda spec: [subjects.error(message="division by zero")]})
-    found = []
-    for launcher in (Subjects(), failing):
-        with running(launcher, tmp_path, probes=True) as own:
-            found.append(measure(own, asked))
-    run, failed = found
-    assert run.limit is not None
-    assert run.limit.bytes == 4 * (4 * 8 + 4) + 4 * (8 + 1) + 4 * 4 * (8 + 1), "inputs, variables, gradients"
-    assert all(item.why.times_limit or item.why.limit_note for item in run.measurements)
-    assert failed.limit is None and failed.status == "complete" and failed.ranking == [["batched.eager"]]
-    assert "division by zero" in next(warning.message for warning in failed.warnings if warning.code == "no_limit")
 
 
 def judged(seconds: float) -> Any:

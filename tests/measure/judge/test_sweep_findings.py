@@ -11,22 +11,18 @@ from measure.judge import findings as comparisons
 from measure.judge.reproduction import compare_sweeps, continues
 from measure.judge.sweep_findings import analyse, comparison, findings
 from measure.judge.sweep_findings import verdict as of
-from measure.run.run import Axis, Point, Run
+from measure.run.run import Point, Run
 from tests import costs, synthetic
 
 A, B, C, D, E = "loop.eager", "batched.graph", "map_fn.graph", "chunked.graph", "while_loop.graph"
 LETTERS = {"A": A, "B": B, "C": C, "D": D, "E": E}
 
 
-def axis(name: str, values: Sequence[int]) -> Axis:
-    return Axis(kind="size", name=name, values=list(values), scale="log")
-
-
 def line(*leading: str) -> Run:
     """A sweep over side = 1, 2, 4, …: ``leading`` are the letters of those that lead, or tie, at each point."""
     values = [2**place for place in range(len(leading))]
     points = [point({"side": value}, names) for value, names in zip(values, leading, strict=True)]
-    return replace(synthetic.sweep(), axes=[axis("side", values)], points=points)
+    return replace(synthetic.sweep(), axes=[costs.axis(values, "side")], points=points)
 
 
 def map_(*rows: str) -> Run:
@@ -38,7 +34,7 @@ def map_(*rows: str) -> Run:
         for (x, batch), (y, side) in itertools.product(enumerate(batches), enumerate(sides))
         if cells[y][x] != "-"
     ]
-    return replace(synthetic.sweep(), axes=[axis("batch", batches), axis("side", sides)], points=points)
+    return replace(synthetic.sweep(), axes=[costs.axis(batches), costs.axis(sides, "side")], points=points)
 
 
 def point(at: Mapping[str, int], names: str) -> Point:

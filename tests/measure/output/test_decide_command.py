@@ -4,13 +4,8 @@ from pathlib import Path
 
 import pytest
 from msgspec import UNSET
-from msgspec.structs import replace
 
 from measure.__main__ import main
-from measure.run import decision
-from measure.run.encoding import encode
-from measure.run.run import Run
-from measure.store import imports
 from measure.store.store import Store
 from tests import synthetic
 
@@ -51,16 +46,3 @@ def test_what_cannot_be_written_is_refused_in_one_line(kept: Store, capsys: pyte
         printed = capsys.readouterr()
         assert printed.out == "" and printed.err.startswith("error: ") and printed.err.count("\n") == 1
     assert kept.load(ID).decision is UNSET
-
-
-@pytest.mark.parametrize("field", ["title", "decision", "note", "by"])
-def test_a_file_holds_no_more_than_can_be_written(field: str):
-    whole = Run(**{name: getattr(synthetic.run(ID), name) for name in ("id", "created", "request")})
-    made = decision.make(**{"title": "Title", field: "here"})
-    data = encode(replace(whole, decision=made))
-    assert imports.read(data).decision == made
-    with pytest.raises(ValueError, match=r"\$\.decision\.at"):
-        imports.read(data.replace(made.at.encode(), b"never"))
-    for words in ("x" * 2_001, r"\u001b[31m", r"\u202e"):
-        with pytest.raises(ValueError, match=rf"\$\.decision\.{field}"):
-            imports.read(data.replace(b'"here"', f'"{words}"'.encode()))

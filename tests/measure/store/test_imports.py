@@ -16,6 +16,7 @@ from measure.claims import table
 from measure.claims.spec import Compare
 from measure.judge.findings import findings
 from measure.output import export
+from measure.run import decision
 from measure.run.encoding import decode, encode
 from measure.run.run import Code, Evidence, Run, ScriptEnd
 from measure.store import entries, imports
@@ -57,16 +58,6 @@ def said(data: bytes, most_bytes: int = imports.MOST_BYTES) -> str:
     with pytest.raises(ValueError) as caught:
         imports.read(data, most_bytes)
     return str(caught.value)
-
-
-def test_export_import_export_is_identical(tmp_path: Path):
-    runs = [synthetic.run(ID), synthetic.partial(3, "1" * 24), synthetic.sweep("2" * 24), synthetic.winners("3" * 24)]
-    kept = Store(tmp_path)
-    example = (ROOT / "tests/data/example_run.json").read_bytes().rstrip(b"\n")
-    for data in (*map(encode, runs), encode(replace(small_claims(), id="4" * 24)), example):
-        run = imports.read(data)
-        assert kept.add(run)
-        assert encode(Store(tmp_path).load(run.id)) == data
 
 
 def test_nothing_of_a_file_from_elsewhere_is_executed(tmp_path: Path):
@@ -160,6 +151,13 @@ def test_what_is_not_valid_is_refused_with_the_path_of_the_fault():
             (("environment",), {"a": [[[1]]]}, "$.environment[...][0][0]"),
         ],
     )
+
+
+def test_a_decision_holds_no_more_than_can_be_written():
+    fields, bad = ("title", "decision", "note", "by"), ("x" * 2_001, "\x1b[31m", "\u202e")
+    cases = [(("decision", field), text, f"$.decision.{field}") for field in fields for text in bad]
+    decided = replace(small(), decision=decision.make(*fields))
+    refuses(decided, [*cases, (("decision", "at"), "never", r"at `\$\.decision\.at`")])
 
 
 def test_what_is_no_document_is_refused():

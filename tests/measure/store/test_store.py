@@ -26,7 +26,7 @@ from measure.store import database, entries, imports, store
 from measure.store.queue import WorkerState
 from tests import synthetic
 from tests.engine import ROOT
-from tests.keeping import put
+from tests.keeping import ids, put
 from workloads import elems_file
 
 ID, OTHER = "0123456789abcdef01234567", "f" * 24
@@ -184,23 +184,10 @@ def test_runs_are_listed_the_newest_first_searched_and_filtered(listed: store.St
 def test_what_can_be_imported_fits_its_columns_and_weighs_no_list_down(kept: store.Store):
     kept.add(a_run(environment={"gpus": ["x" * 20_000] * 700}, verdict="v" * 20_000))
     (entry,) = kept.entries()
-    assert max(map(len, (entry.size, entry.machine, entry.verdict))) <= database.SHOWN and entry.verdict.endswith("v…")
+    assert max(map(len, (entry.size, entry.machine, entry.verdict))) <= database.SHOWN and entry.verdict.endswith("v …")
     data = encode(a_run(request=replace(a_run().request, workload="w" * (database.NAME + 1))))
     with pytest.raises(ValueError, match="of length <= 200"):
         imports.read(data)
-
-
-def test_a_run_from_elsewhere_is_kept_and_marked(kept: store.Store, other: store.Store):
-    assert kept.add(a_run())
-    seen = other.look(ID)
-    assert seen is not None and seen.imported and seen.state == "finished" and seen.run == a_run()
-    assert not kept.add(a_run()), "it is here already"
-    with pytest.raises(ValueError, match=f"another run with the id {ID} is here already"):
-        kept.add(a_run(verdict="a forgery"))
-    assert kept.load(ID) == a_run()
-    kept.delete([ID])
-    kept.add(a_run(verdict="another"))
-    assert other.load(ID).verdict == "another", "it is another version"
 
 
 def test_deleted_runs_are_gone_running_ones_stay_and_an_owner_deletes_only_theirs(kept: store.Store, home: Path):
@@ -211,7 +198,7 @@ def test_deleted_runs_are_gone_running_ones_stay_and_an_owner_deletes_only_their
     put(kept, running(1, OTHER), live=True, owner="ann")
     every = [sign * 24 for sign in "abcef"]
     assert sorted(kept.delete(every, owner="ann")) == ["a" * 24, "c" * 24]
-    assert kept.delete(every) == ["b" * 24] and kept.ids() == [OTHER]
+    assert kept.delete(every) == ["b" * 24] and ids(kept) == [OTHER]
     with sqlite(home) as connection:
         assert connection.execute("SELECT DISTINCT run FROM parts").fetchall() == [(OTHER,)]
 
@@ -260,7 +247,7 @@ def test_a_database_of_the_version_before_is_brought_up_to_date(kept: store.Stor
 
 @pytest.mark.parametrize(("version", "age"), [(99, "newer"), (1, "much older")])
 def test_a_database_of_another_version_is_left_as_it_is(kept: store.Store, home: Path, version: int, age: str):
-    kept.ids()
+    ids(kept)
     kept.close()
     with sqlite(home) as connection:
         connection.execute("UPDATE mapbench_store SET version = ?", (version,))
@@ -289,16 +276,6 @@ def test_the_tables_can_be_made_in_other_databases(dialect: sa.Dialect):
             assert not any(isinstance(column.type, sa.Text) for column in index.columns), "needs a length elsewhere"
 
 
-def test_the_place_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path / "elsewhere"))
-    put(store.Store(), a_run())
-    monkeypatch.setenv("MAPBENCH_STORE", f"sqlite:///{tmp_path}/shared.db")
-    assert store.Store().ids() == []
-    assert (tmp_path / "elsewhere" / "runs.db").exists() and (tmp_path / "shared.db").exists()
-    monkeypatch.setenv("MAPBENCH_HOME", "")
-    assert place.home() == Path.home() / ".mapbench"
-
-
 def test_the_home_and_all_in_it_is_this_accounts_alone_once_it_was_of_an_earlier_version(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
@@ -313,13 +290,15 @@ def test_the_home_and_all_in_it_is_this_accounts_alone_once_it_was_of_an_earlier
     kept.close()
     for one in (home, home / "runs.db"):
         one.chmod(0o755)
-    assert store.Store().ids() == [ID] and others_may() == {home / "holders"}
+    assert ids(store.Store()) == [ID] and others_may() == {home / "holders"}
     home.chmod(0o755)
-    assert store.Store().ids() == [ID] and home in others_may(), "somebody wants it so"
+    assert ids(store.Store()) == [ID] and home in others_may(), "somebody wants it so"
     monkeypatch.setenv("MAPBENCH_STORE", f"sqlite:///{tmp_path}/shared/runs.db")
-    store.Store().ids()
+    ids(store.Store())
     (usual := tmp_path / "usual").touch()
     assert (tmp_path / "shared/runs.db").stat().st_mode == usual.stat().st_mode, "it is in nobody's home"
+    monkeypatch.setenv("MAPBENCH_HOME", "")
+    assert place.home() == Path.home() / ".mapbench"
 
 
 def test_the_arrays_of_a_run_go_with_the_last_run_that_has_them(
@@ -363,7 +342,7 @@ def test_a_place_that_cannot_be_used_is_said_and_left(
     ):
         monkeypatch.setenv("MAPBENCH_STORE", url)
         with pytest.raises(StoreError, match=says):
-            store.Store().ids()
+            ids(store.Store())
     home.mkdir(parents=True)
     (home / "runs.db").write_bytes(b"something else" * 100)
     for _ in range(2):
@@ -390,7 +369,7 @@ def test_who_reads_waits_for_nobody_who_writes(
         connection.execute("ROLLBACK")
     assert other.look(OTHER).run.status == "interrupted"
     with filelock.FileLock(home / "runs.db.lock"), pytest.raises(StoreError, match="another Mapbench is opening it"):
-        store.Store(home).ids()
+        ids(store.Store(home))
 
 
 def test_no_address_shows_its_password(
@@ -399,7 +378,7 @@ def test_no_address_shows_its_password(
     def said(written: str) -> str:
         monkeypatch.setenv("MAPBENCH_STORE", written)
         with caplog.at_level(logging.DEBUG), pytest.raises(StoreError) as caught:
-            store.Store().ids()
+            ids(store.Store())
         return f"{caught.value}{caught.value.__cause__}{caplog.text}"
 
     for written in (
@@ -428,7 +407,7 @@ def bounded(home: Path) -> store.Store:
 
 
 def numbers(kept: store.Store) -> list[int]:
-    return sorted(int(run_id, 16) for run_id in kept.ids())
+    return sorted(int(run_id, 16) for run_id in ids(kept))
 
 
 def on_disk(home: Path) -> int:

@@ -235,7 +235,7 @@ def test_what_a_subject_asks_of_tensorflow_on_a_gpu() -> None:
     # The script hides the other GPUs, and TensorFlow numbers those that are left, its allocators too.
     assert ["events", "GPU:0"] in simulated["memory"]["asked"]
     assert ["allocator", "GPU:0"] in simulated["counters"]["asked"]
-    assert ["probe", "GPU:0"] in simulated["probes"]["asked"]
+    assert ["probe", "GPU:0"] in simulated["probes"]["asked"] and simulated["probes"]["said"][0]["flops"] == 9
     assert ["events", "CPU:0"] in simulated["cpu"]["asked"]
     assert simulated["memory"]["asked"][0] == ["/physical_device:GPU:1", [512]], "a limit holds before anything runs"
     assert not any(isinstance(call, list) and "physical" in call[0] for call in simulated["counters"]["asked"])

@@ -1,4 +1,4 @@
-"""The page on a server that measures for real: a workload, and a function of one's own."""
+"""The page on a server that measures for real a function of one's own."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,6 @@ import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
-from measure.run.run import Run
 from tests.browser import TOKEN, AppServer, wait_idle
 from tests.deadlines import RUN_S
 from tests.steps import click, ended, finish, headline, open_page, press, shown, start
@@ -23,7 +22,6 @@ def rows(batch=64, width=16):
 def softened(row):
     return tf.nn.softmax(row)
 """
-STRATEGIES = ("batched.graph", "loop.eager")
 
 
 @pytest.fixture
@@ -31,30 +29,9 @@ def server(start_app: Callable[..., AppServer]) -> AppServer:
     return start_app()
 
 
-def outcomes(run: Run) -> dict[str, tuple[str, int | None]]:
-    """Strategy → its outcome and the bytes of its output."""
-    items = [item for item in run.measurements if not item.twin_of]
-    return {item.strategy: (item.outcome, item.memory and item.memory.output_bytes) for item in items}
-
-
 def libraries(pid: int) -> set[str]:
     """Of TensorFlow's libraries, those that a process has loaded."""
     return {mapped.path for mapped in psutil.Process(pid).memory_maps() if "/tensorflow/" in mapped.path}
-
-
-def test_a_workload_is_measured_in_one_process_beside_the_server(page: Page, server: AppServer):
-    asked = "&".join(f"strategies={slug}" for slug in STRATEGIES)
-    open_page(page, server, f"?budget=60&size_batch=8&size_height=16&size_width=16&{asked}")
-    run_id = start(page)
-    finish(page)
-    run = ended(server, run_id)
-    assert outcomes(run) == dict.fromkeys(STRATEGIES, ("ok", 8 * 16 * 16 * 3 * 4))
-    expect(headline(page)).to_have_text(run.verdict)
-    [host] = [child for child in server.children() if "measure.pool.host" in " ".join(child.cmdline())]
-    assert libraries(host.pid) and not libraries(server.process.pid)
-    pids = (server.process.pid, psutil.Process(host.pid).ppid())
-    pages, worker = (int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in pids)
-    assert worker == max(250, pages), "where memory runs out pages are the last to end"
 
 
 def test_a_function_of_ones_own_is_checked_and_measured(page: Page, server: AppServer):
@@ -89,7 +66,16 @@ def test_a_function_of_ones_own_is_checked_and_measured(page: Page, server: AppS
     run_id = start(page)
     finish(page)
     run = ended(server, run_id)
-    assert outcomes(run) == {"loop.eager": ("ok", 64 * 16 * 4)}
+    item = run.measurement("loop.eager")
+    assert item.outcome == "ok" and item.memory.output_bytes == 64 * 16 * 4
+    expect(headline(page)).to_have_text(run.verdict)
     expect(page.get_by_role("heading", level=1).last).to_contain_text("softened")
     click(page, "tab", "Code")
     expect(page.locator("[data-testid=stCode]").last).to_contain_text("def softened(row):")
+
+    # It was measured in one process beside the server.
+    [host] = [child for child in server.children() if "measure.pool.host" in " ".join(child.cmdline())]
+    assert libraries(host.pid) and not libraries(server.process.pid)
+    pids = (server.process.pid, psutil.Process(host.pid).ppid())
+    pages, worker = (int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in pids)
+    assert worker == max(250, pages), "where memory runs out pages are the last to end"

@@ -15,24 +15,15 @@ from measure.judge.lines import measured, sentence
 from measure.judge.sweep_findings import SweepFindings, findings
 from measure.output import export, sweep_table
 from measure.run.encoding import decode
-from measure.run.run import Axis, Run
+from measure.run.run import Axis
 from tests import costs, synthetic
 from tests.engine import ROOT
 from tests.synthetic import MIB
 from views.charts import failures, files, sweep_front, sweep_lines, sweep_map
 
 LOOP = "● loop.eager"
+RUN, WINNERS = synthetic.sweep(), synthetic.winners()
 SLUGS = ("loop.eager", "vectorized_map.graph", "batched.graph", "map_fn.graph", "while_loop.xla")
-
-
-@pytest.fixture(scope="module")
-def run() -> Run:
-    return synthetic.sweep()
-
-
-@pytest.fixture(scope="module")
-def winners() -> Run:
-    return synthetic.winners()
 
 
 def of(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
@@ -126,31 +117,31 @@ def map_agrees(sweep: SweepFindings, leaders: dict[int, list[str]]) -> None:
 
 
 class TestLines:
-    def test_every_measured_value_is_a_point_with_its_interval_and_a_name_at_the_lines_end(self, run):
-        points = of(sweep_lines.frame(findings(run), "latency"), "point")
+    def test_every_measured_value_is_a_point_with_its_interval_and_a_name_at_the_lines_end(self):
+        points = of(sweep_lines.frame(findings(RUN), "latency"), "point")
         loop = points[points["strategy"] == LOOP]
         assert list(loop["x"]) == [1, 10, 100] and list(loop["beside"].notna()) == [False, False, True]
-        for point, row in zip(run.points, loop.itertuples(), strict=False):
+        for point, row in zip(RUN.points, loop.itertuples(), strict=False):
             latency = next(item.latency for item in point.measurements if item.mapper == "loop")
             assert (row.y, row.low, row.high) == (latency.median_s, latency.low_s, latency.high_s)
-        assert list(loop[sweep_map.SELECTION]) == [sweep_map.cell(run, point) for point in run.points[:3]]
-        memory = of(sweep_lines.frame(findings(run), "memory"), "point")
-        assert memory.iloc[0]["y"] == run.points[0].measurements[0].memory.peak_bytes / MIB
+        assert list(loop[sweep_map.SELECTION]) == [sweep_map.cell(RUN, point) for point in RUN.points[:3]]
+        memory = of(sweep_lines.frame(findings(RUN), "memory"), "point")
+        assert memory.iloc[0]["y"] == RUN.points[0].measurements[0].memory.peak_bytes / MIB
 
-    def test_a_failure_is_a_mark_where_it_occurred_at_the_height_that_the_line_had(self, run):
-        frame = sweep_lines.frame(findings(run), "latency")
+    def test_a_failure_is_a_mark_where_it_occurred_at_the_height_that_the_line_had(self):
+        frame = sweep_lines.frame(findings(RUN), "latency")
         [failure] = of(frame, "failure").to_dict("records")
         assert (failure["strategy"], failure["x"]) == (LOOP, 1000)
         assert failure["y"] == of(frame, "point").query(f"strategy == '{LOOP}'")["y"].iloc[-1]
         assert failure["outcome"].startswith("timed out: ")
         [left_out] = of(frame, "no point").to_dict("records")
         assert left_out["x"] == 10_000 and "This cannot fit" in left_out["outcome"]
-        [(lines, words)] = failures.by_reason(findings(run).lines)
+        [(lines, words)] = failures.by_reason(findings(RUN).lines)
         assert [line.slug for line in lines] == ["loop.eager"] and words.startswith("batch 1,000: timed out: ")
 
     @pytest.mark.parametrize("scale", ["log", "linear"])
-    def test_a_crossing_is_on_the_line_as_the_scale_draws_it(self, run, scale):
-        sweep = findings(replace(run, axes=[replace(run.axes[0], scale=scale)]))
+    def test_a_crossing_is_on_the_line_as_the_scale_draws_it(self, scale):
+        sweep = findings(replace(RUN, axes=[replace(RUN.axes[0], scale=scale)]))
         [crossing] = [turn for turn in sweep.crossovers if turn.value is not None]
         frame = sweep_lines.frame(sweep, "latency", ("vectorized_map.graph", "loop.eager"))
         [ring] = of(frame, "crossing").to_dict("records")
@@ -165,14 +156,14 @@ class TestLines:
 
 
 class TestMap:
-    def test_a_winner_that_an_earlier_version_inferred_is_none(self, winners):
-        sweep = findings(winners)
+    def test_a_winner_that_an_earlier_version_inferred_is_none(self):
+        sweep = findings(WINNERS)
         [cell] = sweep_map.frame(sweep).query("colour == ''").to_dict("records")
         assert (cell["x"], cell["y"], cell["letters"]) == (10, 16, "✕") and cell["state"].startswith("left out")
-        assert len(measured(winners)) == 8 and "at 5 of 8" in sweep_map.takeaway(sweep)
+        assert len(measured(WINNERS)) == 8 and "at 5 of 8" in sweep_map.takeaway(sweep)
 
-    def test_a_winner_is_not_sure_where_another_was_not_timed(self, winners):
-        first, *others = winners.points
+    def test_a_winner_is_not_sure_where_another_was_not_timed(self):
+        first, *others = WINNERS.points
         items = [
             item
             if item.strategy == first.ranking[0][0]
@@ -180,29 +171,29 @@ class TestMap:
             for item in first.measurements
         ]
         sweep = findings(
-            replace(winners, points=[replace(first, measurements=items, ranking=first.ranking[:1]), *others])
+            replace(WINNERS, points=[replace(first, measurements=items, ranking=first.ranking[:1]), *others])
         )
         cells = sweep_map.frame(sweep)
         assert cells["letters"][0] == "A?" and "batched.graph" in cells["state"][0] and "?" in sweep_map.about(sweep)
         assert not cells["letters"][1:].str.contains("?", regex=False).any()
         assert "Not sure at 1 of 8 points" in sweep_map.takeaway(sweep)
 
-    def test_cells_say_what_state_they_are_in_and_the_caption_has_every_look_and_no_other(self, winners):
-        assert "tie" not in sweep_map.about(findings(winners))
+    def test_cells_say_what_state_they_are_in_and_the_caption_has_every_look_and_no_other(self):
+        assert "tie" not in sweep_map.about(findings(WINNERS))
         statuses = ("running", "waiting", "skipped", "complete", "budget")
         bare = [
             replace(point, status=status, ranking=[], measurements=[], reason="because")
-            for point, status in zip(winners.points, statuses, strict=False)
+            for point, status in zip(WINNERS.points, statuses, strict=False)
         ]
-        tied = replace(winners.points[5], ranking=[["batched.graph", "vectorized_map.graph"]])
-        sweep = findings(replace(winners, points=[*bare, tied]))
+        tied = replace(WINNERS.points[5], ranking=[["batched.graph", "vectorized_map.graph"]])
+        sweep = findings(replace(WINNERS, points=[*bare, tied]))
         frame = sweep_map.frame(sweep)
         assert list(frame["letters"])[:5] == ["…", "", "✕", "✕", ""] and not frame["colour"].any()
         assert [words.partition(":")[0] for words in frame["state"][:3]] == ["being measured", "waiting", "left out"]
         assert all(sign in sweep_map.about(sweep) for sign in ("tie", "✕", "…"))
 
 
-def test_on_the_front_what_is_beaten_in_both_is_faded_and_it_opens_where_something_has_both(run):
+def test_on_the_front_what_is_beaten_in_both_is_faded_and_it_opens_where_something_has_both():
     fast, slow, *_ = synthetic.run().measurements
     slow = replace(slow, latency=synthetic.latency(1.0), memory=replace(slow.memory, peak_bytes=20 * MIB))
     fast = replace(fast, latency=synthetic.latency(0.5), memory=replace(fast.memory, peak_bytes=10 * MIB))
@@ -215,12 +206,12 @@ def test_on_the_front_what_is_beaten_in_both_is_faded_and_it_opens_where_somethi
     thrifty = replace(slow, memory=replace(slow.memory, peak_bytes=5 * MIB))
     words = sweep_front.sentence([thrifty, fast])
     assert words.index(f"5.00 MiB {slow.strategy}") < words.index(f"10.0 MiB {fast.strategy}")
-    sweep = findings(run)
+    sweep = findings(RUN)
     assert sweep_front.subject(sweep)[0] == sweep_front.subject(sweep, (10_000,))[0] == {"batch": 1_000}
     assert sweep_front.subject(sweep, (10,))[0] == {"batch": 10} and sweep_front.frame([large]).empty
 
 
-def test_a_point_that_is_too_noisy_for_an_order_has_no_lowest_latency(run):
+def test_a_point_that_is_too_noisy_for_an_order_has_no_lowest_latency():
     def shaken(item):
         """Every second of its processes takes 20 times as long."""
         return replace(item, replicas=[
@@ -228,10 +219,10 @@ def test_a_point_that_is_too_noisy_for_an_order_has_no_lowest_latency(run):
             for replica in item.replicas
         ])  # fmt: skip
 
-    noisy = replace(run.points[3], measurements=[shaken(item) for item in run.points[3].measurements])
-    sweep = sweep_findings.analyse(replace(run, points=[*run.points[:3], noisy]))
+    noisy = replace(RUN.points[3], measurements=[shaken(item) for item in RUN.points[3].measurements])
+    sweep = sweep_findings.analyse(replace(RUN, points=[*RUN.points[:3], noisy]))
     assert not comparison_findings(sweep_findings.comparison(sweep, sweep.points[3])).tells
-    before, sweep = findings(run), findings(sweep)
+    before, sweep = findings(RUN), findings(sweep)
     assert sweep_front.subject(sweep, (1_000,)) == ({}, []) and sweep_front.subject(before, (1_000,))[1]
     # Where an option is swept, its values are one comparison: this one was measured beside other programs.
     option = findings(decode((ROOT / "tests/data/option_1.json").read_bytes()))
@@ -243,9 +234,9 @@ def test_a_point_that_is_too_noisy_for_an_order_has_no_lowest_latency(run):
     )
 
 
-def test_every_chart_of_a_sweep_has_a_specification_of_its_own_and_a_map_is_a_picture(run, winners):
-    assert set(files.of(run)) == {"latency", "memory", "front"} and set(files.of(winners)) == {"map", "front"}
-    drawn = files.of(winners)["map"]
+def test_every_chart_of_a_sweep_has_a_specification_of_its_own_and_a_map_is_a_picture():
+    assert set(files.of(RUN)) == {"latency", "memory", "front"} and set(files.of(WINNERS)) == {"map", "front"}
+    drawn = files.of(WINNERS)["map"]
     assert drawn["title"]["subtitle"][1].startswith("A: loop.eager, B: vectorized_map.graph. ")
     svg = files.convert(drawn, "svg").decode()
     assert svg.startswith("<svg") and "batch" in svg and "height" in svg

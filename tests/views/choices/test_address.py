@@ -60,7 +60,7 @@ def test_a_link_brings_back_the_form_of_a_sweep_or_a_map_with_and_without_a_run(
 def test_a_value_that_no_field_can_show_is_said_with_what_is_used_instead():
     params = {"size_batch": ["-4"], "seed": ["x"], "dtype": ["float99"], "sweep": ["depth"], "scale": ["cubic"]}
     form, notices = address.read("sweep", params, {})
-    seed, scale = (next(notice for notice in notices if word in notice) for word in ("seed=x", "scale=cubic"))
+    seed, scale = (next(notice for notice in notices if word in notice) for word in ("seed=x", "Scale 'cubic'"))
     assert len(notices) == 4 and seed.endswith("0 is used instead.") and scale.endswith("log is used instead.")
     many = {"strategies": [f"x{number}" for number in range(5_000)], **{f"p{number}": ["1"] for number in range(5_000)}}
     form_of_many, notices = address.read("compare", many, {})

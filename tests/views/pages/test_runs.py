@@ -8,7 +8,7 @@ from measure.run.encoding import encode
 from measure.run.place import StoreError
 from measure.run.run import Run
 from tests import synthetic
-from tests.keeping import in_report, put
+from tests.keeping import ids, in_report, put
 from tests.pages import buttons, calm, open_page, params, press, words
 from views.ui import session
 
@@ -96,7 +96,7 @@ def test_runs_that_are_chosen_are_one_file_or_deleted_and_a_running_one_is_not(s
     exported, report = (link.proto.url for link in app.get("link_button"))
     assert exported == f"export/runs.zip?run={2:024x}&run={0:024x}" and report == exported.replace(".zip", ".html")
     app = press(choose(app, 0, 1, 3), "runs_delete_yes")
-    assert set(stored.store.ids()) == {f"{3:024x}", f"{1:024x}"} and len(table(app)) == 2 and len(app.success) == 1
+    assert set(ids(stored.store)) == {f"{3:024x}", f"{1:024x}"} and len(table(app)) == 2 and len(app.success) == 1
     # Another table forgets what was chosen in this one.
     app = choose(app, 1)
     assert not app.button(key="runs_delete_yes").disabled
@@ -127,7 +127,7 @@ def test_on_a_hosted_server_only_what_ones_own_session_made_is_pinned_and_delete
     assert [row["status"] for row in table(app)] == ["complete, pinned", "complete"]
     assert [row["whose"] for row in table(app)] == ["yours, imported", "another visitor's"]
     press(choose(app, 0, 1), "runs_delete_yes")
-    assert stored.store.ids() == [f"{1:024x}"]
+    assert ids(stored.store) == [f"{1:024x}"]
 
 
 def test_a_run_file_is_taken_in_marked_and_what_is_refused_is_said(stored):
@@ -136,7 +136,7 @@ def test_a_run_file_is_taken_in_marked_and_what_is_refused_is_said(stored):
     assert "run.json" in app.success[0].value.replace("\\", "")
     put(stored.store, a_run(1))
     app = upload(app, encode(a_run(7)), "again.json")
-    assert "is here already" in app.success[0].value and len(stored.store.ids()) == 2
+    assert "is here already" in app.success[0].value and len(ids(stored.store)) == 2
     app = upload(app, in_report(encode(a_run(7)), encode(a_run(9))), "report.html")
     assert "holds 2 runs, 1 of them new" in app.success[0].value and f"?run={9:024x}" in app.success[0].value
     stored.store.delete([f"{9:024x}"])
@@ -148,7 +148,7 @@ def test_a_run_file_is_taken_in_marked_and_what_is_refused_is_said(stored):
     ):
         app = upload(app, data)
         assert named in app.warning[0].value.replace("\\", "").replace("\u2060", "") and not app.success
-        assert len(stored.store.ids()) == 2 and stored.store.load(f"{1:024x}") == a_run(1)
+        assert len(ids(stored.store)) == 2 and stored.store.load(f"{1:024x}") == a_run(1)
 
 
 def test_the_verdict_of_a_run_from_elsewhere_is_made_anew(stored):

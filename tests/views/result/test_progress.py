@@ -18,12 +18,8 @@ def test_a_comparison_is_drawn_anew_when_it_has_ended_and_a_sweep_with_results_n
         assert not progress.is_outdated(drawn, with_more, 5.0)
         assert progress.is_outdated(drawn, with_more, 31.0) is not has_picture
         assert progress.is_outdated(drawn, replace(with_more, state="finished"), 0.0)
-
-
-def test_a_sweep_without_a_line_shows_its_first_one_at_once() -> None:
-    run = synthetic.sweep()
-    drawn = Snapshot(replace(run, points=run.points[:1]), "running", version=1)
-    assert progress.is_outdated(drawn, replace(drawn, version=2), 0.0)
+    drawn = Snapshot(replace(synthetic.sweep(), points=synthetic.sweep().points[:1]), "running", version=1)
+    assert progress.is_outdated(drawn, replace(drawn, version=2), 0.0), "its first line is shown at once"
 
 
 def test_a_picture_is_made_anew_with_results_and_while_samples_are_taken_now_and_then(
