@@ -6,21 +6,26 @@ if __name__ == "__main__":  # before the rest is loaded, which takes a moment
     expect_interrupts()
 
 import argparse
+import contextlib
 import errno
 import logging
 import os
+import socket
 import sys
+import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 import workloads
-from measure import INTERRUPTED, admin, gate_command, hosting, local, worker
+from measure import INTERRUPTED, admin, agent, gate_command, hosting, local, worker
 from measure.arguments import check_file, compare_request, given, parsed, sweep_request, write_file
 from measure.claims import table as table_of_claims
 from measure.claims.tries import chosen
+from measure.client import Client
 from measure.engine import sweep
 from measure.judge import pair, reasons, warnings
 from measure.judge.findings import findings
@@ -28,47 +33,94 @@ from measure.local import Following, HostFailed, Local, say
 from measure.making import FAULT as FAULT_OF_OURS
 from measure.making import Asked
 from measure.output import decide_command, export, export_command, pair_table, sweep_table, table
-from measure.run import listing
+from measure.run import listing, text
 from measure.run.encoding import encode
 from measure.run.place import StoreError
-from measure.run.request import SEEDS, RequestError, whole
+from measure.run.request import SEEDS, RequestError, check_machine, whole
 from measure.run.run import Run
 from workloads.discovery import DiscoveryError
 
 MEASURED, FAULT, INVALID = 0, 1, 2
+# Between two looks at a run that another machine measures.
+_LOOK_S = 0.5
 
 
 def _measure(arguments: argparse.Namespace) -> int:
     """Measure what is asked for, and write the outcome."""
-    file, follower = arguments.json, Following(quiet=arguments.quiet)
-    is_file = file is not None and file != "-"
-    if is_file:
-        check_file("json", file)
+    if arguments.json is not None and arguments.json != "-":
+        check_file("json", arguments.json)
+    if getattr(arguments, "machine", None):
+        return _measure_there(arguments)
+    follower = Following(quiet=arguments.quiet)
     with Local(f"a command line, {arguments.command}", follower.say) as here:
         asked = _asked(arguments, here, follower)
         why, continue_from = getattr(arguments, "why", False), getattr(arguments, "continue_from", None)
         run, problem = here.measure(asked, follower.look, why=why, continue_from=continue_from)
-        shown = run
-        if problem:
-            shown = replace(run, warnings=[*run.warnings, warnings.warning("not_saved", reason=problem)])
-        status = INTERRUPTED if run.status in ("cancelled", "interrupted") else MEASURED
-        status = FAULT if run.stop_reason.startswith(FAULT_OF_OURS) else status
-        if is_file:
-            try:
-                write_file("json", file, encode(run))
-            except RequestError as error:
-                say(f"error: {error}" + ("" if problem else f"; the run is kept as {run.id}"))
-                status = FAULT
-        if run.kind == "sweep" or file == "-":  # what is printed of a comparison holds them
-            for line in local.warnings(shown):
-                say(f"warning: {line}")
-        if run.kind == "sweep" and sweep.is_open(run) and not problem:
-            say(f"it can be continued: python -m measure sweep --continue {run.id}")
-        # Last, since whoever reads this may be gone.
-        if file == "-":
+        return _written(arguments, run, problem)
+
+
+def _measure_there(arguments: argparse.Namespace) -> int:
+    """Have other machines measure what is asked for, and write the outcome of each."""
+    asker, follower = Client(), Following(quiet=arguments.quiet)
+    if getattr(arguments, "why", False) or getattr(arguments, "continue_from", None):
+        raise RequestError("--why and --continue are for what is measured here: leave them out, or --machine")
+    if function := given(arguments):
+        arguments.workload = asker.give(
+            function, seed=whole("seed", arguments.seed or 0, *SEEDS), waiting=lambda _: None
+        )
+    ids = asker.submit_to_all((compare_request if arguments.command == "compare" else sweep_request)(arguments))
+    if arguments.json and len(ids) > 1:
+        raise RequestError("--json takes one run: name one machine")
+    runs = list[Run]()
+    try:
+        for run_id in ids:
+            while (snapshot := asker.snapshot(run_id)) is not None and snapshot.state != "finished":
+                if snapshot.message:
+                    follower.say(f"{snapshot.run.request.machine or 'here'}: {snapshot.message}")
+                time.sleep(_LOOK_S)
+            if snapshot is not None:
+                runs.append(snapshot.run)
+    except KeyboardInterrupt:
+        for run_id in ids:
+            asker.cancel(run_id)
+        say(f"cancelled: {text.listed(ids)}")
+        return INTERRUPTED
+    statuses = []
+    for run in runs:
+        if len(runs) > 1:
+            print(f"\nOn {run.request.machine or 'this machine'}:\n")
+        statuses.append(_written(arguments, run, ""))
+    for other in runs[1:] if arguments.command == "compare" else ():
+        with contextlib.suppress(ValueError):  # they cannot be compared, as where all has failed
+            print(f"\n{pair_table.render(pair.of(runs[0], other))}")
+    return max(statuses, default=FAULT)
+
+
+def _written(arguments: argparse.Namespace, run: Run, problem: str) -> int:
+    """Write a run that has ended; the exit status. ``problem``: why it is not kept."""
+    file = arguments.json
+    is_file = file is not None and file != "-"
+    shown = run
+    if problem:
+        shown = replace(run, warnings=[*run.warnings, warnings.warning("not_saved", reason=problem)])
+    status = INTERRUPTED if run.status in ("cancelled", "interrupted") else MEASURED
+    status = FAULT if run.stop_reason.startswith(FAULT_OF_OURS) else status
+    if is_file:
+        try:
             write_file("json", file, encode(run))
-        else:
-            print(_rendered(arguments, shown))
+        except RequestError as error:
+            say(f"error: {error}" + ("" if problem else f"; the run is kept as {run.id}"))
+            status = FAULT
+    if run.kind == "sweep" or file == "-":  # what is printed of a comparison holds them
+        for line in local.warnings(shown):
+            say(f"warning: {line}")
+    if run.kind == "sweep" and sweep.is_open(run) and not problem:
+        say(f"it can be continued: python -m measure sweep --continue {run.id}")
+    # Last, since whoever reads this may be gone.
+    if file == "-":
+        write_file("json", file, encode(run))
+    else:
+        print(_rendered(arguments, shown))
     return status
 
 
@@ -130,7 +182,17 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _worker(arguments: argparse.Namespace) -> int:
-    worker.serve()
+    """Measure what waits, here or for a dashboard elsewhere."""
+    host, python = socket.gethostname(), arguments.python
+    name = arguments.name or (host if arguments.scheduler else "")
+    if python is not None and not arguments.name:  # such as box-tf217, of tf217/bin/python
+        name = f"{host}-{Path(python).absolute().parent.parent.name}"
+    if name:
+        check_machine(name)
+    if arguments.scheduler:
+        agent.serve(arguments.scheduler, name, python=python, own_code=arguments.own_code)
+    else:
+        worker.serve(name, python)
     return MEASURED
 
 

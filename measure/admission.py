@@ -39,15 +39,16 @@ class Refused(RequestError):
 # --- a request -------------------------------------------------------------------------------------------------------
 
 
-def check(asked: Asked, devices: tuple[str, ...], limits: hosting.Limits) -> None:
+def check(asked: Asked, devices: tuple[str, ...], limits: hosting.Limits, *, is_here: bool = True) -> None:
     """Raise `Refused` where a request is beyond what is allowed, names a device that is not there, or can neither fit
-    nor end in time. ``devices``: as far as they are known by now."""
+    nor end in time. ``devices``: as far as they are known by now; ``is_here``: it is this machine into which it
+    has to fit."""
     if not isinstance(asked, tuple):
         if sentence := beyond(asked, limits):
             raise Refused("limit", sentence)
         if sentence := missing(asked.base if isinstance(asked, SweepRequest) else asked, devices):
             raise Refused("machine", sentence)
-    if sentence := refusal(asked):
+    if is_here and (sentence := refusal(asked)):
         raise Refused("machine", sentence)
 
 

@@ -18,7 +18,7 @@ from measure.engine.gate import BUDGET_S, STRATEGIES
 from measure.making import to_continue
 from measure.output import decide_command, export_command
 from measure.run import place
-from measure.run.request import ALLOCATORS, DEFAULT_BUDGET_S, Request, RequestError, parse, parse_budget
+from measure.run.request import ALL_MACHINES, ALLOCATORS, DEFAULT_BUDGET_S, Request, RequestError, parse, parse_budget
 from measure.run.sweep_request import DEFAULT_BUDGET_S as SWEEP_BUDGET_S
 from measure.run.sweep_request import SweepRequest, of_run, parse_sweep
 from measure.store.store import Store
@@ -81,6 +81,9 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--json", metavar="FILE", help=f"write the {what} here ('-': stdout, in place of the table)"
         )
+        if command in (compare, sweep):
+            machine = "measure there, and not here: a machine of the dashboard's, or all"
+            command.add_argument("--machine", metavar="NAME", help=machine)
         command.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
     diff = commands.add_parser("diff", help="put two comparisons beside each other")
@@ -91,7 +94,11 @@ def parser() -> argparse.ArgumentParser:
 
     listing = commands.add_parser("list", help="workloads, their sizes and defaults, strategies, devices")
     listing.add_argument("--json", action="store_true")
-    commands.add_parser("worker", help="measure what waits in the store, apart from the server of the pages")
+    worker = commands.add_parser("worker", help="measure what waits in the store, apart from the server of the pages")
+    worker.add_argument("scheduler", nargs="?", help="measure for the dashboard at a Dask scheduler, tcp://HOST:PORT")
+    worker.add_argument("--name", help="of this machine, where it is one of several (its host's name)")
+    worker.add_argument("--python", metavar="FILE", help="measure the TensorFlow of another environment, by its Python")
+    worker.add_argument("--own-code", action="store_true", help="execute functions that come from a scheduler")
     export_command.add_to(commands.add_parser("export", help="write a run, its charts or its explanations as files"))
     decide_command.add_to(commands.add_parser("decide", help="write what was decided on a run, or show it"))
     admin.add_to(commands.add_parser("admin", help="an operator's: list, end, pin and delete runs, drain"))
@@ -236,12 +243,14 @@ def given(arguments: argparse.Namespace, folder: Path = Path()) -> Given | None:
 def _request(arguments: argparse.Namespace, size: dict[str, str]) -> dict[str, Any]:
     file = getattr(arguments, "workload_file", None)  # which a gate does not take
     own = _own_workload(file) if file else None
+    machine = getattr(arguments, "machine", None)
+    machine = ALL_MACHINES if machine == "all" else machine
     return {
         "workload": arguments.workload or own,
         "workload_options": _pairs("--workload-option", arguments.workload_option),
         "size": size,
         "dtype": arguments.dtype,
-        "device": arguments.device,
+        "device": arguments.device if machine is None else f"{machine} / {arguments.device or 'CPU:0'}",
         "strategies": arguments.strategies,
         "budget_s": arguments.budget,
         "memory_limit_mib": arguments.memory_limit,

@@ -25,12 +25,9 @@ print(json.dumps({"python": platform.python_version(), **{name: version(name) fo
 
 @dataclass(frozen=True)
 class Side:
-    """``folder``: of the code; ``facts``: of its environment, where that is another one than this process'."""
-
     name: str
     folder: Path
     python: Interpreter
-    facts: dict[str, str]
 
     def interpreter(self, file: str) -> Interpreter:
         """The Python for a file of the code, which imports what lies beside it, in its checkout and in ``src`` there:
@@ -40,24 +37,32 @@ class Side:
 
 
 @contextlib.contextmanager
+def environment(path: str) -> Iterator[Interpreter]:
+    """The Python of another environment, as one that can measure. Raises `RequestError` with a sentence."""
+    with temporary_folder() as project:
+        for package in _PACKAGES:  # in a folder without the packages that are installed beside them here
+            Path(project, package).symlink_to(PROJECT / package)
+        python = os.path.abspath(path)  # and not where a link leads to, which knows nothing of its environment
+        try:
+            facts = msgspec.json.decode(_printed(python, "-c", _VERSIONS), type=dict[str, str])
+        except (OSError, msgspec.DecodeError) as error:
+            raise RequestError(f"{path} is no Python that can measure: {error}") from None
+        yield Interpreter(python, Path(project), facts=facts)
+
+
+@contextlib.contextmanager
 def opened(name: str) -> Iterator[Side]:
     """A side by its name: a folder, a Python, or a revision of the repository of the current folder, whose files are
     in a temporary folder meanwhile. Raises `RequestError` with a sentence."""
     path, shown = Path(name), os.fsencode(name).decode(errors="replace")
     if name and os.path.isdir(path):
         folder = path.resolve()
-        yield Side("the current folder" if folder == Path.cwd() else shown, folder, HERE, {})
+        yield Side("the current folder" if folder == Path.cwd() else shown, folder, HERE)
     elif os.path.isfile(path) and os.access(path, os.X_OK):
-        with temporary_folder() as project:
-            for package in _PACKAGES:  # in a folder without the packages that are installed beside them here
-                Path(project, package).symlink_to(PROJECT / package)
-            python = os.path.abspath(path)  # and not where a link leads to, which knows nothing of its environment
-            try:
-                facts = msgspec.json.decode(_printed(python, "-c", _VERSIONS), type=dict[str, str])
-            except (OSError, msgspec.DecodeError) as error:
-                raise RequestError(f"{shown} is no Python that can measure: {error}") from None
+        with environment(name) as python:
+            facts = python.facts
             shown = f"{shown} (Python {facts['python']}, TensorFlow {facts['tensorflow']})"
-            yield Side(shown, Path.cwd(), Interpreter(python, Path(project)), facts)
+            yield Side(shown, Path.cwd(), python)
     else:
         with temporary_folder() as temporary:
             checkout = Path(temporary, "checkout")
@@ -72,7 +77,7 @@ def opened(name: str) -> Iterator[Side]:
                 raise RequestError(
                     f"{shown!r} is no folder, no Python and no revision that git can bring: {error}"
                 ) from None
-            yield Side(f"{shown} ({commit[:9]})", folder, HERE, {})
+            yield Side(f"{shown} ({commit[:9]})", folder, HERE)
 
 
 def _git(*arguments: str, **environment: str) -> str:

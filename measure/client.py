@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 from msgspec.structs import replace
 
 from measure import making
@@ -22,10 +23,11 @@ from measure.hosting import limits
 from measure.machine import environment
 from measure.pool.launcher import NoLauncher
 from measure.pool.process import Python
-from measure.run import place
+from measure.run import place, text
 from measure.run.place import StoreError
-from measure.run.request import RequestError
+from measure.run.request import ALL_MACHINES, Request, RequestError
 from measure.run.run import Run
+from measure.run.sweep_request import SweepRequest
 from measure.store.queue import Answer, Job, Order, Work, WorkerState
 from measure.store.store import Snapshot, Store
 from workloads import functions, places
@@ -50,14 +52,14 @@ class Busy(RequestError):
 class Client:
     """The pages' side of a store and of the worker of this machine. Safe to use from any thread."""
 
-    def __init__(self, store: Store | None = None, *, starts_worker: bool = False) -> None:
-        """``starts_worker``: have a worker as a child. Raises `StoreError` if the setting that places the store makes
-        no sense."""
+    def __init__(self, store: Store | None = None, *, starts_worker: bool = False, python: str | None = None) -> None:
+        """``starts_worker``: have a worker as a child, ``python``: which measures another environment's TensorFlow.
+        Raises `StoreError` if the setting that places the store makes no sense."""
         self.limits = limits()
         self.store = store or Store(most_bytes=self.limits.store_bytes)
         self._adding = threading.Lock()
         self.refusals: Counter[str] = Counter()
-        self._starts_worker, self._starts, self._starting = starts_worker, 0, threading.Lock()
+        self._starts_worker, self._python, self._starts, self._starting = starts_worker, python, 0, threading.Lock()
         self._child: Python | None = None
 
     # --- the worker --------------------------------------------------------------------------------------------------
@@ -70,7 +72,7 @@ class Client:
                 return
             self._starts += 1
             if self._starts <= _MOST_STARTS:
-                code = "from measure.worker import serve; serve(is_child=True)"
+                code = f"from measure.worker import serve; serve(python={self._python!r}, is_child=True)"
                 try:
                     # A pipe that ends with this process, and with it the worker.
                     self._child = Python(code, stdin=subprocess.PIPE, output=None, environment={})
@@ -93,7 +95,36 @@ class Client:
             return WorkerState("failed", "the worker has ended again and again: see the server's log")
         return WorkerState("starting", "TensorFlow is being loaded")
 
+    def machines(self) -> dict[str, WorkerState]:
+        """How the workers stand that were given names, by these: those of other machines, or of other environments."""
+        with contextlib.suppress(StoreError):
+            return self.store.queue.machines()
+        return {}
+
+    def places(self) -> tuple[str, ...]:
+        """The devices that can be chosen, each after its machine where that has a name; and on all machines."""
+        own, names = self.host().devices, list[str]()
+        on = {name: state.devices for name, state in self.machines().items() if state.state == "ready"}
+        names += [f"{name} / {device}" for name, devices in on.items() for device in devices]
+        for device in dict.fromkeys(device for devices in (own, *on.values()) for device in devices):
+            if sum(device in devices for devices in (own, *on.values())) > 1:
+                names.append(f"{ALL_MACHINES} / {device}")
+        return (*own, *names)
+
     # --- what can be asked for ---------------------------------------------------------------------------------------
+
+    def submit_to_all(self, asked: Request | SweepRequest, visitor: Visitor = NOBODY) -> list[str]:
+        """Queue a request as `submit` does, on each machine that has the device where it names all of them."""
+        base = asked.base if isinstance(asked, SweepRequest) else asked
+        if base.machine != ALL_MACHINES:
+            return [self.submit(asked, visitor=visitor)]
+        on: dict[str, WorkerState] = {"": self._worker(), **self.machines()}
+        names = [name for name, state in on.items() if base.device in state.devices]
+        if not names:
+            raise RequestError(f"no machine has the device {base.device}")
+        bases = [replace(base, machine=name or msgspec.UNSET) for name in names]
+        each = [dataclasses.replace(asked, base=one) if isinstance(asked, SweepRequest) else one for one in bases]
+        return [self.submit(one, visitor=visitor) for one in each]
 
     def submit(
         self, asked: making.Asked, parent: str | None = None, visitor: Visitor = NOBODY, *,
@@ -104,15 +135,20 @@ class Client:
         ``parent``: the run that it repeats, which answers nothing then; ``visitor``: who asks; ``continue_from``: the
         sweep whose measurements are taken over, and which becomes the parent. Raises `RequestError` where it is beyond
         what is allowed, can neither fit nor end in time, names what is not there, or the store cannot be written."""
-        worker = self._worker()
+        machine = self._machine(asked)
+        worker = self._worker(machine)
+        if machine and continue_from:
+            raise RequestError(f"a sweep of {machine} cannot be continued from here: measure it again")
         with self._counting():
-            check(asked, worker.devices, self.limits)
+            check(asked, worker.devices, self.limits, is_here=not machine)
         run_id, parent = place.new_id(), continue_from or parent
         earlier = making.taken_over(self.store, continue_from, asked, worker.start_method, worker.details)
         first = making.measuring(run_id, asked, NoLauncher(), lambda _: None, parent=parent, earlier=earlier).view()
-        if not parent and (recent := self._answer_to(first.run, worker)):
+        if not parent and not machine and (recent := self._answer_to(first.run, worker)):
             return recent
-        work = Work(run_id, "measure", run_id, forecast_s=first.forecast_s, bound_s=making.bound_s(asked))
+        work = Work(
+            run_id, "measure", run_id, forecast_s=first.forecast_s, bound_s=making.bound_s(asked), machine=machine
+        )
         self._add(work, visitor, first.run)
         return run_id
 
@@ -122,6 +158,10 @@ class Client:
         worker = self._worker()
         before = making.ended(self.store, run_id, "explained")
         check_owner(before.owner, visitor, "have it explained")
+        if machine := before.run.request.machine:
+            raise RequestError(
+                f"run {run_id} was measured on {machine}: only this machine's own runs are explained here"
+            )
         if going_on := self.explanation(run_id):
             return going_on[0]
         made = making.explaining(before, NoLauncher(), lambda _: None, lambda *_: True, worker.details)
@@ -145,7 +185,9 @@ class Client:
         work = Work(place.new_id(), "check", None, Job(given=given, size=dict(size or {}), seed=seed))
         try:
             self.store.recover()  # of a worker that is gone nothing goes on
-            if waiting is None and any(other.holder is not None for other in self.store.queue.all()):
+            if waiting is None and any(
+                other.holder is not None and not other.machine for other in self.store.queue.all()
+            ):
                 raise Busy("somebody measures here, which the code would disturb: try again when it has ended")
             self._add(work, NOBODY)
             try:
@@ -173,11 +215,24 @@ class Client:
             return answer
         raise RequestError(f"{_NOT_LOOKED_AT}: the measuring process ended")
 
-    def _worker(self) -> WorkerState:
-        """How the worker stands. Raises `RequestError` on a server that measures nothing."""
+    def _worker(self, machine: str = "") -> WorkerState:
+        """How the worker stands, or that of a machine. Raises `RequestError` on a server that measures nothing, and
+        where the machine is not there."""
         if (worker := self.host()).state == "absent":
             raise RequestError(worker.message)
-        return worker
+        if not machine:
+            return worker
+        if (there := self.machines()).get(machine) is None:
+            are = f"{text.listed([*there])} can be used" if there else "there are no others than this one"
+            raise RequestError(f"machine {machine!r} is not there: {are}")
+        if there[machine].state == "failed":
+            raise RequestError(there[machine].message)
+        return there[machine]
+
+    def _machine(self, asked: making.Asked) -> str:
+        """The name of the machine that a request names; empty for this one."""
+        base = asked.base if isinstance(asked, SweepRequest) else asked
+        return base.machine or "" if isinstance(base, Request) else ""
 
     def _add(self, work: Work, visitor: Visitor, run: Run | None = None) -> None:
         """Admit a visitor's work, and put it into the queue. ``run``: the one that is to be measured by it. Raises
@@ -231,12 +286,15 @@ class Client:
         `StoreError` if the store cannot be read."""
         snapshot = self.store.look(run_id)
         if snapshot is not None and snapshot.state == "queued" and not snapshot.position:
-            return replace(snapshot, message=self.host().message)
+            machine = snapshot.run.request.machine
+            host = self.machines().get(machine) if machine else self.host()
+            waits = f"{machine} is not connected: the run waits for it"
+            return replace(snapshot, message=waits if host is None else host.message)
         return snapshot
 
     def going_on(self) -> Snapshot | None:
-        """The run that is measured or explained now; None where there is none."""
-        works = [work for work in self.store.queue.all() if work.holder is not None and work.run_id is not None]
+        """The run that is measured or explained on this machine now; None where there is none."""
+        works = [work for work in self.store.queue.all() if work.holder and work.run_id and not work.machine]
         return self.store.look(str(works[0].run_id), works[0].id) if works else None
 
     def explanation(self, run_id: str) -> tuple[str, Snapshot] | None:

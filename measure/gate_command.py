@@ -106,7 +106,7 @@ def _measured(arguments: argparse.Namespace, allowed: Allowed) -> tuple[Run, Res
                 deriving.look(launcher, asked, Clock())
             return Gate(
                 run_id, request.record(), here.launcher, publish, base=(base.name, of_base.record(), beside),
-                name=head.name, allowed=allowed, leader=arguments.leader, settings=settings, facts=head.facts,
+                name=head.name, allowed=allowed, leader=arguments.leader, settings=settings,
             )  # fmt: skip
 
         measured, problem = here.record(make, follower.look)

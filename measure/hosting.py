@@ -103,6 +103,12 @@ def _text(variable: str, form: str, needed: str, *, quote: bool = True) -> str:
     return text
 
 
+def scheduler() -> str:
+    """The address of Dask's scheduler, by which other machines measure; empty: none do. Raises `SettingError`."""
+    form = r"(?:(?:tcp|tls)://[\w.\[\]:-]+:\d+)?"
+    return _text("MAPBENCH_SCHEDULER", form, "the address of a Dask scheduler is needed, as tcp://127.0.0.1:8786")
+
+
 def check() -> None:
     """Read all settings, so that a wrong one is said before anything is started. Raises `SettingError`."""
     limits()
@@ -110,6 +116,7 @@ def check() -> None:
     metrics()
     frame_ancestors()
     token()
+    scheduler()
 
 
 def limits() -> Limits:

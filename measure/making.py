@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -38,7 +38,17 @@ from workloads.discovery import DiscoveryError
 
 Publish = Callable[[View], None]
 Asked = Request | SweepRequest | tuple[Claim, ...]
-Measuring = Comparison | explanation.Explanation | sweep.Sweep | Tries
+
+
+class Measuring(Protocol):
+    """One piece of work, as it is measured."""
+
+    def run(self) -> Run: ...
+    def view(self) -> View: ...
+    def cancel(self) -> None: ...
+    def stop(self) -> None: ...
+
+
 SETTINGS = Settings()
 # How often orders are looked for, and how often it is told how it stands and what is new is written.
 LOOK_S, _STAND_S = 0.5, 1.0
@@ -63,9 +73,9 @@ def bound_s(asked: Asked, *, why: bool = False) -> float:
 
 def missing(request: Request, devices: Sequence[str]) -> str | None:
     """The sentence that says that the request's device is not there, as far as devices are known by now."""
-    if not devices or request.device in devices:
+    if not devices or {request.device, request.place} & {*devices}:
         return None
-    return f"device {request.device!r} is not on this machine: {', '.join(devices)} can be used"
+    return f"device {request.device!r} is not on {request.machine or 'this machine'}: {', '.join(devices)} can be used"
 
 
 def measuring(
@@ -76,7 +86,7 @@ def measuring(
     with; ``keep``: takes the reasons of a comparison's strategies, without it none are looked for; ``earlier``: points
     that a sweep takes over; ``most_s``: what is left of its time."""
     settings = settings_of(min(most_s, bound_s(asked, why=keep is not None)))
-    made: Measuring
+    made: Comparison | sweep.Sweep | Tries
     try:
         if isinstance(asked, Request):
             made = Comparison(run_id, asked, launcher, publish, settings=settings, parent=parent, keep=keep)
@@ -275,5 +285,6 @@ class Recording:
     def _begin(self, run: Run) -> None:
         """Have the run in the store. Raises `StoreError`."""
         if self._is_new:
-            self._store.begin(run)
+            if self._store.queue.ordered(run.id) is None:  # else it was written when a connection was lost
+                self._store.begin(run)
             self._is_new = False

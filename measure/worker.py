@@ -10,18 +10,21 @@ import signal
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
 
-from measure import making
+from measure import hosting, making
 from measure.admission import counted
+from measure.checkouts import environment
 from measure.engine import deriving
 from measure.engine.bench import clear_leftovers
 from measure.engine.machine_lock import machine_lock
 from measure.hosting import limits
 from measure.pool.launcher import HOST_START_S, Launcher, launcher
 from measure.pool.privacy import without_folders
+from measure.pool.process import HERE
 from measure.run.place import StoreError
 from measure.run.request import RequestError
 from measure.store.queue import Answer, Work, WorkerState
@@ -41,9 +44,10 @@ log = logging.getLogger("mapbench")
 class Worker:
     """Does one piece of work after another. `end` may be called from any thread or signal handler."""
 
-    def __init__(self, store: Store, launcher_: Launcher, name: str = "the app") -> None:
-        """``name``: who measures, as others on this machine are told."""
-        self.store, self.launcher, self._name = store, launcher_, name
+    def __init__(self, store: Store, launcher_: Launcher, name: str = "the app", machine: str = "") -> None:
+        """``name``: who measures, as others on this machine are told; ``machine``: does only the work that is meant
+        for the machine of this name."""
+        self.store, self.launcher, self._name, self.machine = store, launcher_, name, machine
         self._ends = threading.Event()
         self._recording: making.Recording | None = None
         self._state: tuple[float, WorkerState] | None = None  # as pages were told last, and when
@@ -80,19 +84,26 @@ class Worker:
     def work_one(self) -> bool:
         """Do the first piece of work that waits, as soon as nobody else measures on this machine; False if there is
         none."""
-        if not self.store.queue.waits():
+        if not self.store.queue.waits(self.machine):
             return False
-        is_ready = self.launcher.wait_ready(HOST_START_S, self._ends.is_set)
-        with machine_lock(self._name, self._ends.is_set, self.tell) as is_held:
-            self.tell()
-            if not is_held or self._ends.is_set() or (work := self.store.queue.next()) is None:
+        with self._ready() as refusal:
+            if refusal is None or self._ends.is_set() or (work := self.store.queue.next(self.machine)) is None:
                 return False
-            refusal = "" if is_ready else f"nothing can be measured now: {self.launcher.state().message}"
             if work.kind == "check":
                 self.store.queue.end(work.id, self._checked(work, refusal))
             elif snapshot := self.store.look(str(work.run_id)):  # else it was deleted meanwhile
                 self._measure(work, snapshot, refusal)
         return True
+
+    @contextlib.contextmanager
+    def _ready(self) -> Iterator[str | None]:
+        """Hold the machine, with a host. Yields the sentence why nothing can be measured, if there is one; None where
+        this ends before it is held."""
+        is_ready = self.launcher.wait_ready(HOST_START_S, self._ends.is_set)
+        with machine_lock(self._name, self._ends.is_set, self.tell) as is_held:
+            self.tell()
+            refusal = "" if is_ready else f"nothing can be measured now: {self.launcher.state().message}"
+            yield refusal if is_held else None
 
     def tell(self, waits_for: str = "") -> None:
         """Tell pages how this worker stands and what files of a person's own offer, where either has changed, and in a
@@ -103,14 +114,19 @@ class Worker:
         self._tell(waits_for)
 
     def _tell(self, waits_for: str) -> None:
-        host, now_s = self.launcher.state(), time.monotonic()
+        host = self.launcher.state()
         state = WorkerState(
             **vars(host) | {"message": waits_for or host.message},
             start_method=self.launcher.start_method,
             runs=dict(self._runs),
             measured_s=self._measured_s,
             files=self._files,
+            machine=self.machine,
         )
+        self._write(state)
+
+    def _write(self, state: WorkerState) -> None:
+        now_s = time.monotonic()
         if self._state is None or now_s - self._state[0] >= _BEAT_S or state != self._state[1]:
             self.store.queue.tell(state)
             self._state = now_s, state
@@ -164,13 +180,18 @@ class Worker:
             return Answer(refusal=str(error))
 
 
-def serve(*, is_child: bool = False) -> None:
+def serve(machine: str = "", python: str | None = None, *, is_child: bool = False) -> None:
     """Be the worker of this machine until it is told to end: by a signal, or, ``is_child``, by the end of the process
-    that has started it, which closes this one's standard input."""
+    that has started it, which closes this one's standard input. ``machine``: its name, where it is one of several;
+    ``python``: the Python of another environment, whose TensorFlow is measured. Raises `RequestError`."""
     offer_memory(WORKER_OOM_SCORE)
     clear_leftovers()
-    store = Store(most_bytes=limits().store_bytes)
-    worker = Worker(store, launcher(), "the app" if is_child else "a worker")
+    with contextlib.nullcontext(HERE) if python is None else environment(python) as interpreter:
+        store = Store(most_bytes=limits().store_bytes)
+        _serve(Worker(store, launcher(interpreter), "the app" if is_child else "a worker", machine), is_child)
+
+
+def _serve(worker: Worker, is_child: bool) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: worker.end())
 
@@ -182,8 +203,15 @@ def serve(*, is_child: bool = False) -> None:
 
     if is_child:
         threading.Thread(target=listen, name="mapbench-parent", daemon=True).start()
+    others = None
+    if (scheduler := hosting.scheduler()) and not worker.machine:
+        from measure.machines import Scheduler  # with Dask, which is an extra
+
+        others = Scheduler(scheduler)
     try:
         worker.work(_HOST_DELAY_S if is_child else 0.0)
     finally:
+        if others is not None:
+            others.end()
         worker.launcher.close()
-        store.close()
+        worker.store.close()

@@ -18,13 +18,13 @@ from tests.browser import ROOT, TRACEBACK, AppServer, Watch, launch
 from tests.deadlines import ANSWER_S
 from tests.engine import eventually, running_host
 from tests.keeping import ids
-from tests.simulated_server import GO_ON
+from tests.subjects import GO_ON
 from views.ui import permission
 from workloads import descriptions, discovery, functions
 
 # A test that uses one of these, directly or through another fixture, is live: it starts processes, drives a browser, or
-# calls TensorFlow. All others are deterministic.
-LIVE = {"live", "tf", "host", "start_app", "browser"}
+# calls TensorFlow; or names one as a parameter. All others are deterministic.
+LIVE = {"live", "tf", "host", "start_app", "browser", "postgresql"}
 
 _is_running = False
 
@@ -49,9 +49,15 @@ def _refuse_what_is_real(event: str, arguments: tuple[Any, ...]) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     tier = config.getoption("tier")
-    of_tier = [item for item in items if tier in (None, "live" if LIVE & set(item.fixturenames) else "deterministic")]
+    of_tier = [item for item in items if tier in (None, "live" if LIVE & _names(item) else "deterministic")]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(of_tier)])
     items[:] = of_tier
+
+
+def _names(item: Any) -> set[str]:
+    """The fixtures of a test, and what it is given as parameters by a name."""
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return {*item.fixturenames, *(value for value in parameters if isinstance(value, str))}
 
 
 @pytest.hookimpl(wrapper=True)

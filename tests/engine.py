@@ -177,8 +177,9 @@ class Own:
 
 
 @contextlib.contextmanager
-def running(launcher: Launcher, folder: Path, **settings: Any) -> Iterator[Own]:
-    """A client and a quick worker on a store in a folder, on a launcher that others may use after it."""
+def running(launcher: Launcher, folder: Path | None, **settings: Any) -> Iterator[Own]:
+    """A client and a quick worker on a store in a folder, or where settings place it, on a launcher that others may use
+    after it."""
     own = Own(Client(store.Store(folder)), worker := Worker(store.Store(folder), launcher, "a test"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(making, "SETTINGS", replace(_QUICKLY, **settings))

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure.admission import NOBODY, Visitor
+from measure.client import Client
 from measure.run import why
 from measure.run.encoding import decode
 from measure.run.request import Request, RequestError
@@ -41,6 +42,7 @@ class FakeClient:
         self.stopped: list[str] = []
         self.waiting: tuple[str, ...] = ()
         self.state = WorkerState("ready", "", ("CPU:0",))
+        self.others: dict[str, WorkerState] = {}
         self.refusal: str | None = None
         self.store: Any = SimpleNamespace(artifacts=lambda run_id, slug: [why.GRAPH, why.TRACE])
         # The run that is explained.
@@ -89,6 +91,11 @@ class FakeClient:
 
     def host(self) -> WorkerState:
         return self.state
+
+    def machines(self) -> dict[str, WorkerState]:
+        return self.others
+
+    places, submit_to_all, _worker = Client.places, Client.submit_to_all, Client._worker
 
     def explain(self, run_id: str, visitor: Visitor = NOBODY) -> None:
         if self.refusal:

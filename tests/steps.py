@@ -10,7 +10,7 @@ from measure.store.store import Store
 from tests.browser import AppServer, wait_idle
 from tests.deadlines import ANSWER_S, RUN_S
 from tests.engine import eventually
-from tests.simulated_server import HELD_BATCH
+from tests.subjects import HELD_BATCH
 
 expect.set_options(timeout=1000 * ANSWER_S)
 _TWO = "&size_height=16&size_width=16&strategies=batched.graph&strategies=loop.eager&budget=30"

@@ -29,7 +29,7 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 # Stands for what a reader fills in: such a line shows a form, not a command.
 _PLACEHOLDER = re.compile(r"\b(RUN|FILE|FOLDER|ID|URL)\b")
 _INSTALL = re.compile(r"pip install -r ([\w/]*requirements\S*\.txt)")
-_SERVE = re.compile(r"(?:MAPBENCH_HOME=\S+ )?streamlit run app\.py((?: --\S+ \S+)*)")
+_SERVE = re.compile(r"(?:MAPBENCH_\w+=\S+ )?streamlit run app\.py((?: --\S+ \S+)*)")
 
 
 def read(page: Path) -> str:
@@ -100,7 +100,16 @@ def test_every_other_command_is_one_that_its_program_takes(monkeypatch: pytest.M
         files = [file for place in places.split() for file in (ROOT / place).rglob("test_*.py")]
         named = [name for file in files for name in re.findall(r"def (test_\w+)", file.name + read(file))]
         assert not words or [name for name in named if part in name], words
-    heads = ("python -m measure ", "python -m tests.", "python -m pytest ", "bash tests/run", "python3 -m venv ")
+    heads = (
+        "python -m measure ",
+        "mapbench worker ",
+        "dask scheduler ",
+        "pip install '.[machines]'",
+        "python -m tests.",
+        "python -m pytest ",
+        "bash tests/run",
+        "python3 -m venv ",
+    )
     for command in commands():
         if match := _INSTALL.fullmatch(command):
             assert (ROOT / match[1]).is_file()

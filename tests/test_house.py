@@ -4,6 +4,7 @@ imported is asked for, in versions that are known."""
 import ast
 import importlib.metadata
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -133,7 +134,10 @@ def named(file: str) -> set[str]:
 def test_every_package_that_gets_installed_is_pinned_and_what_is_imported_is_asked_for() -> None:
     whole = named("requirements.txt")
     tops = set().union(*(foreign(imported(tree)) for tree in trees().values())) - OWN - sys.stdlib_module_names
-    assert packages(tops) == whole
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    further = {canonicalize_name(Requirement(line).name) for lines in extras.values() for line in lines}
+    assert packages(tops) - further == whole
+    assert not further & packages(set().union(*(imported(tree, at_once=True) for tree in trees().values())))
     assert whole ^ named("deploy/requirements-cpu.txt") == {"tensorflow", "tensorflow-cpu"}
     assert named("deploy/requirements-viewer.txt") < whole
     waiting, reached = [*whole, *named("tests/requirements.txt")], set[str]()

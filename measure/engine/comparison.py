@@ -11,7 +11,6 @@ import math
 import os
 import pickle
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -50,13 +49,12 @@ class Comparison(Bench):
     """Runs one request. `run` blocks; `cancel` and `stop` may be called from any thread."""
 
     turns = Turns  # who takes them
-    facts: dict[str, Any] = {}  # of an environment that is not this process' own
 
     def run(self) -> Run:
         """Measure, and return the finished run. Does not raise for what a strategy, the host or a person did."""
         status: Status
         with self.opened():
-            about = here(self.launcher, self.request.threads) | self.facts
+            about = here(self.launcher, self.request.threads) | {**self.launcher.facts}
             self.record = replace(self.record, started=utc_now(), environment=about)
             try:
                 status, reason = self._measure()

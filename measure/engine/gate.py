@@ -7,7 +7,6 @@ what other programs do comes and goes: a pair has to live for longer than that, 
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from measure.engine.bench import REFERENCE, Settings
 from measure.engine.comparison import Comparison
@@ -68,14 +67,11 @@ class Gate(Comparison):
         allowed: Allowed,
         leader: bool,
         settings: Settings,
-        facts: dict[str, Any],
     ) -> None:
-        """``base``: BASE's name, request and launcher; ``name``: HEAD's; ``leader``: only the fastest are judged;
-        ``facts``: of HEAD's environment, where that is another one than this process'."""
+        """``base``: BASE's name, request and launcher; ``name``: HEAD's; ``leader``: only the fastest are judged."""
         super().__init__(run_id, request, launcher, publish, settings=settings)
         self._names, self._base, self._base_launcher = (base[0], name), case_of(base[1]), base[2]
         self._head, self._allowed, self._leader = self.case.workload, allowed, leader
-        self.facts = facts
         self.case, self.reference_script = self._base, script.build_reference(self._base)
         for slug in request.strategies:
             self.enter(slug + BASE, script_of(base[1], slug))

@@ -47,7 +47,7 @@ def asked_case(request: Request, axes: Sequence[Axis] = ()) -> str:
         chosen.append(text.counted(request.threads, "thread"))
     if request.allocator == "default":
         chosen.append("default allocator")
-    return " · ".join([request.title, *sizes, request.dtype, *chosen, request.device])
+    return " · ".join([request.title, *sizes, request.dtype, *chosen, request.place])
 
 
 def _parsed(request: Request, strategies: list[str]) -> Request | None:

@@ -130,7 +130,7 @@ def _asked(run: Run) -> list[tuple[str, str]]:
         for values in (request.size, request.workload_options)
     )
     return [
-        ("workload", request.title), ("dtype", request.dtype), ("device", request.device), ("seed", str(request.seed)),
+        ("workload", request.title), ("dtype", request.dtype), ("device", request.place), ("seed", str(request.seed)),
         ("size", sizes), ("options", options), ("threads", str(request.threads or text.MISSING)),
         ("memory limit", f"{limit_mib:,} MiB" if limit_mib else text.MISSING),
         ("memory from", request.allocator or "default"), ("budget", f"{request.budget_s:g} s"),

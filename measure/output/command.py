@@ -15,7 +15,7 @@ OWN_FILE = "own.py"
 _WORD = re.compile(r"\w[\w.,:=?&+-]*", re.ASCII)
 
 _USUAL = (
-    ("scale", "log"), ("device", "CPU:0"), ("memory-limit", None), ("threads", None), ("seed", 0),
+    ("scale", "log"), ("device", "CPU:0"), ("machine", ""), ("memory-limit", None), ("threads", None), ("seed", 0),
     ("allocator", "pool"),
 )  # fmt: skip
 
@@ -50,6 +50,7 @@ def _options(run: Run) -> list[tuple[str, Any]]:
     options += [("workload-option", f"{name}={value}") for name, value in request.workload_options.items()]
     given_once = {
         "scale": run.axes[0].scale if run.axes else "log", "dtype": request.dtype, "device": request.device,
+        "machine": request.machine or "",
         "strategies": ",".join(request.strategies), "budget": str(request.budget_s).removesuffix(".0"),
         "memory-limit": request.memory_limit_mib, "threads": request.threads, "seed": request.seed,
         "allocator": request.allocator or "default",

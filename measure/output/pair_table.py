@@ -1,10 +1,14 @@
 """Two comparisons beside each other as text: for a terminal, for Markdown, on the page and in a report."""
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
 from measure.judge import answer, pair, reproduction
 from measure.judge.findings import ALIKE
 from measure.judge.pair import Change, Pair
 from measure.output import table
 from measure.run import text
+from measure.run.run import Run
 
 _MOST_NAMED = 3
 
@@ -23,10 +27,15 @@ def cells(of: Pair) -> list[list[str]]:
     return [head, *(_line(of, change) for change in of.changes)]
 
 
+def _case(run: Run) -> str:
+    """The case, wherever it was measured."""
+    return answer.heading(replace(run, request=replace(run.request, machine=UNSET)))
+
+
 def sentences(of: Pair) -> list[str]:
     """Whether the verdict is the same; then what changed beyond chance, each kind in a sentence. Plain text."""
     first, second = of.first.run, of.second.run
-    if (case := answer.heading(second)) == answer.heading(first):
+    if (case := answer.heading(second)) == answer.heading(first) or _case(first) == _case(second):
         made = [reproduction.compare(first, second).sentence]
     else:
         made = [f"The second run is of another case, {case}: what has changed is due to that, too."]

@@ -113,6 +113,11 @@ class Launcher:
         self._start_at_s, self._ready_by_s = 0.0, math.inf
         self._state = HostState("starting", "TensorFlow is being loaded")
 
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """Of the host's environment, where that is another one than this process'."""
+        return self._interpreter.facts
+
     # --- for whoever measures ----------------------------------------------------------------------------------------
 
     def state(self) -> HostState:

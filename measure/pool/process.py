@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -42,12 +42,14 @@ _LONGEST_REASON = 300
 
 @dataclass(frozen=True)
 class Interpreter:
-    """A Python: its ``executable``, the folder with the ``project``, and ``folders`` from which a person's own code may
-    import modules before those that are installed."""
+    """A Python: its ``executable``, the folder with the ``project``, ``folders`` from which a person's own code may
+    import modules before those that are installed, and ``facts`` of its environment, where that is another one than
+    this process'."""
 
     executable: str = sys.executable
     project: Path = PROJECT
     folders: tuple[str, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 HERE = Interpreter()  # this one

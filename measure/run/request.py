@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
+import msgspec
 from msgspec.structs import replace
 
 import strategies
@@ -23,6 +24,8 @@ MOST_BUDGET_S = 86_400.0
 MOST_THREADS = 1_024
 SEEDS = 0, 2**32 - 1
 ALLOCATORS: tuple[Allocator, ...] = get_args(Allocator)
+# Of a machine's name; and what stands for each machine in its place.
+MACHINE, ALL_MACHINES = re.compile(r"\w[\w.-]{0,59}", re.ASCII), "all machines"
 # "default" leaves out what would keep a person waiting: one call, or tracing and compiling, beyond these.
 DEFAULT_LATENCY_S = 2.0
 DEFAULT_FIRST_CALL_S = 10.0
@@ -79,6 +82,19 @@ def parse_device(value: Any) -> str:
     if not match or (match[1].lower() == "cpu" and int(match[2] or 0) != 0):
         raise RequestError(f"device {value!r} is not valid: CPU:0, or GPU:0, GPU:1 … where there is one")
     return f"{match[1].upper()}:{int(match[2] or 0)}"
+
+
+def parse_place(value: Any) -> str:
+    """Return a device's canonical name, after that of a machine where one is named: ``gpu-box / GPU:0``."""
+    machine, slash, device = str(value).rpartition(" / ")
+    if slash and machine != ALL_MACHINES:
+        check_machine(machine)
+    return f"{machine}{slash}{parse_device(device)}"
+
+
+def check_machine(name: str) -> None:
+    if not MACHINE.fullmatch(name):
+        raise RequestError(f"machine {name!r} is not valid: letters, digits, '.', '-' and '_' are needed, 60 at most")
 
 
 def case_of(asked: Request) -> Case:
@@ -177,6 +193,7 @@ def parse(raw: Mapping[str, Any]) -> Request:
     if given["workload"] is None:
         raise RequestError(f"no workload is named: choose one of {', '.join(workloads.names())}")
     workload = parse_workload(given["workload"])
+    machine, _, device = parse_place(given["device"] or "CPU:0").rpartition(" / ")
     options = {option.name: option for option in workload.options}
     chosen = named(workload, "option", given["workload_options"], list(options))
     try:
@@ -188,7 +205,7 @@ def parse(raw: Mapping[str, Any]) -> Request:
         size=parse_size(workload, given["size"]),
         dtype=one_of("dtype", given["dtype"] or None, workload.dtypes),
         options=chosen,
-        device=parse_device(given["device"] or "CPU:0"),
+        device=device,
         seed=whole("seed", given["seed"] or 0, *SEEDS),
     )
     limit, threads, budget_s = given["memory_limit_mib"], given["threads"], given["budget_s"]
@@ -200,6 +217,7 @@ def parse(raw: Mapping[str, Any]) -> Request:
     return Request(
         workload=workload.slug, workload_options=dict(case.options), size=dict(case.size), dtype=case.dtype,
         device=case.device, strategies=slugs, budget_s=budget_s, seed=case.seed,
+        machine=machine or given["machine"] or msgspec.UNSET,
         memory_limit_mib=None if limit is None else whole("memory limit", limit, 1, 2**24),
         threads=None if threads is None else whole("threads", threads, 1, MOST_THREADS),
         allocator=one_of("allocator", given["allocator"] or None, ALLOCATORS),

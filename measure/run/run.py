@@ -92,6 +92,7 @@ class Request(Struct, frozen=True, kw_only=True):
     threads: Count | None = None
     seed: Count = 0  # of the inputs
     own: functions.OwnFunction | UnsetType = msgspec.UNSET  # the function of a person's own that was mapped
+    machine: Name | UnsetType = msgspec.UNSET  # that measures it, where that is not the server's own
     allocator: Allocator | UnsetType = msgspec.UNSET  # of the processes that were timed; of old files the default one
 
     @property
@@ -99,6 +100,11 @@ class Request(Struct, frozen=True, kw_only=True):
         """The workload's slug, or the title of a function of a person's own, else its name: its slug is a digest."""
         own = self.own
         return (own.facts.title or own.given.function) if isinstance(own, functions.OwnFunction) else self.workload
+
+    @property
+    def place(self) -> str:
+        """The device, after its machine where one is named: ``gpu-box / GPU:0``."""
+        return f"{self.machine} / {self.device}" if self.machine else self.device
 
     def record(self) -> "Request":
         """This request with what has been derived of a function of a person's own until now."""

@@ -1,4 +1,10 @@
-"""The database of the store: its tables, their versions, and how it is opened. What only SQLite knows is here alone."""
+"""The database of the store: its tables, their versions, and how it is opened. What only SQLite or PostgreSQL knows is
+here alone.
+
+In either, a transaction that reads sees one state, and those that write take turns: most of them read first, and what
+they have read stays as it is until they end. SQLite does that by itself. In PostgreSQL one lock of the database does,
+which is plainer than the right locks of rows in each of them: a turn takes milliseconds, a worker needs two a second.
+"""
 
 import contextlib
 import logging
@@ -17,6 +23,13 @@ from measure.run.place import StoreError
 
 # How long a reader, and a writer, wait for others. A write takes milliseconds; who waits longer is told so.
 READING_S, WRITING_S = 3.0, 10.0
+# Of a server: the name of the writers' lock, and how long a writer may do something else before it loses its turn.
+_TURN, _IDLE_MS = 0x6D617062, 30_000
+# A server that is gone without a word is given up after half a minute, in place of the system's hours.
+_SERVER = {
+    "connect_timeout": "10", "tcp_user_timeout": "30000", "keepalives_idle": "10", "keepalives_interval": "5",
+    "keepalives_count": "4",
+}  # fmt: skip
 # The write-ahead log is cut to this when it has been written back, which SQLite does at about as many bytes.
 _JOURNAL_BYTES = 4 * 2**20
 _FULL_VACUUM = 1  # what is deleted makes the file smaller
@@ -102,6 +115,16 @@ jobs = sa.Table(
     sa.Column("standing", _DOCUMENT),
     sa.Column("order", sa.String(8), nullable=False),
     sa.Column("answer", _DOCUMENT),  # of a check: an `Answer`
+    # The machine that is to do it; empty: any worker that was given no name.
+    sa.Column("machine", sa.String(NAME), nullable=False, server_default=""),
+)
+
+# Where no file tells whether a holder lives: until when it does, in milliseconds since 1970 by the database's clock.
+holders = sa.Table(
+    "holders",
+    _metadata,
+    sa.Column("holder", sa.String(32), primary_key=True),
+    sa.Column("lease", sa.BigInteger, nullable=False),
 )
 
 # The worker of each machine: how it stands, at which time in milliseconds since 1970.
@@ -132,14 +155,21 @@ PINNED = sa.func.coalesce(marks.c.pinned, sa.false())
 GOES_ON = sa.exists().where(jobs.c.run == runs.c.id, jobs.c.kind == "measure")
 
 # The version of the tables above.
-VERSION = 5
+VERSION = 6
 _OLDEST = 3
+# The clock of a PostgreSQL server, and when it was started, in milliseconds since 1970.
+CLOCK: sa.ColumnElement[int] = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()) * 1000, sa.BigInteger)
+STARTED: sa.ColumnElement[int] = sa.cast(sa.extract("epoch", sa.func.pg_postmaster_start_time()) * 1000, sa.BigInteger)
 versions = sa.Table("mapbench_store", sa.MetaData(), sa.Column("version", sa.Integer, primary_key=True))
 log = logging.getLogger("mapbench.store")
 
 
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
+def now_ms(connection: sa.Connection) -> int:
+    """Milliseconds since 1970, by the clock of a PostgreSQL server where there is one: those who share it may be on
+    several machines, each with a clock of its own."""
+    if connection.dialect.name != "postgresql":
+        return time.time_ns() // 1_000_000
+    return int(connection.execute(sa.select(CLOCK)).scalar_one())
 
 
 def address() -> sa.URL:
@@ -175,9 +205,12 @@ class Database:
         except (sa.exc.SQLAlchemyError, OSError, ImportError) as error:
             raise self._failure(error) from None  # it may quote the password
 
-    def writing(self, patience_s: float = WRITING_S) -> contextlib.AbstractContextManager[sa.Connection]:
-        """A transaction that writes, whole or not at all, when no other does. ``patience_s``: how long it waits."""
-        return self.reading(writes=True, patience_s=patience_s)
+    def writing(
+        self, patience_s: float = WRITING_S, *, in_turn: bool = True
+    ) -> contextlib.AbstractContextManager[sa.Connection]:
+        """A transaction that writes, whole or not at all, when no other does. ``patience_s``: how long it waits;
+        ``in_turn``: False of one that locks its rows itself where others can write at the same time."""
+        return self.reading(writes=True, patience_s=patience_s, in_turn=in_turn)
 
     def close(self) -> None:
         with self._opening:
@@ -199,8 +232,10 @@ class Database:
 
     def _failure(self, error: Exception) -> StoreError:
         """A driver may quote the password of an address, escaped or not; that of a file without options has none."""
-        name, reason = self._url.get_backend_name(), type(error).__name__
-        if (name == "sqlite" and self._url.host is None and not self._url.query) or isinstance(error, ImportError):
+        name, reason = self._url.get_backend_name(), type(getattr(error, "orig", None) or error).__name__
+        if name == "postgresql" and isinstance(error, ImportError):
+            reason = f"PostgreSQL needs psycopg[binary], which Mapbench's extra «postgresql» installs: {error}"
+        elif (name == "sqlite" and self._url.host is None and not self._url.query) or isinstance(error, ImportError):
             reason = str(getattr(error, "orig", None) or getattr(error, "strerror", None) or error)
         else:
             reason = f"{name} cannot be used ({reason}); what it says is not shown, since that may quote a password"
@@ -211,12 +246,16 @@ class Database:
 def connect(url: sa.URL) -> sa.Engine:
     """The database at ``url``, made or brought to the present version. Raises `StoreError` where it is of another one,
     or another process is opening it, and what drivers raise."""
-    # Those who wait to write hold connections: there are more for those who read.
-    engine = sa.create_engine(url, pool_timeout=READING_S, max_overflow=50)
     file = file_of(url)
+    if url.get_driver_name() == "psycopg":
+        url = url.update_query_dict({**_SERVER, **url.query})
+    # Those who wait to write hold connections: there are more for those who read. A server has 100 for all processes.
+    engine = sa.create_engine(url, pool_timeout=READING_S, max_overflow=50 if file else 15, pool_pre_ping=file is None)
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _set_up)
         sa.event.listen(engine, "begin", _begin)
+    elif engine.dialect.name == "postgresql":
+        sa.event.listen(engine, "begin", _begin_on_server)
     if file is None:
         _bring_up_to_date(engine)
         return engine
@@ -260,18 +299,17 @@ def used(connection: sa.Connection) -> int | None:
 def _bring_up_to_date(engine: sa.Engine) -> None:
     """Make what is not there, in one transaction; who finds it up to date waits for no writer."""
     with engine.connect() as connection:
-        is_new = not sa.inspect(connection).has_table(versions.name)
-        version = 0 if is_new else connection.execute(sa.select(sa.func.max(versions.c.version))).scalar() or 0
-    if version == VERSION:
-        return
-    if version and not _OLDEST <= version < VERSION:
-        age = "newer" if version > VERSION else "much older"
-        raise StoreError(f"it was made by a {age} Mapbench: {version} is the version of its tables, not {VERSION}")
+        if _version(connection) == VERSION:
+            return
     with engine.execution_options(writes=True).begin() as connection:
+        if (version := _version(connection)) == VERSION:  # by now, since another process has made it so
+            return
         versions.create(connection, checkfirst=True)
         _metadata.create_all(connection)
-        if version:
+        if 0 < version < 5:
             connection.execute(sa.text("ALTER TABLE runs ADD COLUMN kind VARCHAR(8) DEFAULT '' NOT NULL"))
+        if version in (4, 5):
+            connection.execute(sa.text(f"ALTER TABLE jobs ADD COLUMN machine VARCHAR({NAME}) DEFAULT '' NOT NULL"))
         if version == 3:
             # A run that was not done had its holder in its own row: it stays as it was last written, interrupted.
             connection.execute(sa.text("DROP TABLE IF EXISTS waiting"))
@@ -279,6 +317,16 @@ def _bring_up_to_date(engine: sa.Engine) -> None:
             connection.execute(sa.text("DROP INDEX ix_runs_holder"))
             connection.execute(sa.text("ALTER TABLE runs DROP COLUMN holder"))
         connection.execute(sa.insert(versions).values(version=VERSION))
+
+
+def _version(connection: sa.Connection) -> int:
+    """The version of the tables, 0 where there are none. Raises `StoreError` where it cannot be used."""
+    is_new = not sa.inspect(connection).has_table(versions.name)
+    version = 0 if is_new else connection.execute(sa.select(sa.func.max(versions.c.version))).scalar() or 0
+    if version and not _OLDEST <= version <= VERSION:
+        age = "newer" if version > VERSION else "much older"
+        raise StoreError(f"it was made by a {age} Mapbench: {version} is the version of its tables, not {VERSION}")
+    return version
 
 
 def _set_up(connection: Any, _: Any) -> None:
@@ -299,3 +347,17 @@ def _begin(connection: sa.Connection) -> None:
     options = connection.get_execution_options()
     connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(1000 * options.get('patience_s', READING_S))}")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes") else "BEGIN")
+
+
+def _begin_on_server(connection: sa.Connection) -> None:
+    """The same in PostgreSQL. A process that is stopped within its turn holds up all others: its session ends then."""
+    options = connection.get_execution_options()
+    if not options.get("writes"):
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        return
+    patience_ms = round(1000 * options.get("patience_s", READING_S))
+    statements = [f"SET LOCAL lock_timeout = {patience_ms}"]
+    statements.append(f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_MS}")
+    if options.get("in_turn", True):
+        statements.append(f"SELECT pg_advisory_xact_lock({_TURN})")
+    connection.exec_driver_sql("; ".join(statements))

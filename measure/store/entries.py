@@ -50,7 +50,7 @@ class Query:
 
     @property
     def words(self) -> list[str]:
-        return list(dict.fromkeys(self.text.lower().split()))
+        return list(dict.fromkeys(self.text.lower().replace("\0", " ").split()))
 
 
 def select(query: Query) -> sa.Select[Any]:
@@ -77,13 +77,15 @@ def row(run: Run) -> dict[str, Any]:
         "status": run.status,
         "workload": request.title[: database.NAME],
         "size": text.shortened(_size(run), _SHOWN),
-        "device": request.device[: database.NAME],
+        "device": request.place[: database.NAME],
         "machine": text.shortened(environment.machine(run.environment), _SHOWN),
         "verdict": text.shortened(" · ".join(filter(None, (decision and decision.title, verdict))), _SHOWN),
     }
     words = (*shown.values(), request.dtype, run.kind, *(run.claims or ()))
     words += (decision.decision, decision.note, decision.by) if decision else ()
-    return shown | {"kind": run.kind, "words": " ".join(words).lower()[: database.WORDS]}
+    columns = shown | {"kind": run.kind, "words": " ".join(words).lower()[: database.WORDS]}
+    # Texts of PostgreSQL hold no such sign.
+    return {name: text.replace("\0", " ") for name, text in columns.items()}
 
 
 def _size(run: Run) -> str:

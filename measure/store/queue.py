@@ -1,14 +1,14 @@
 """The queue: work that waits or is being done, as rows of the store. Pages add it; a worker takes the next piece, and
-writes how far it is. Each process that measures holds a lock for as long as it lives, by which others see whether it
-does.
+writes how far it is. Each process that measures holds a lock, or a lease, for as long as it lives, by which others see
+whether it does.
 """
 
 import contextlib
 import os
 import socket
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,8 +18,9 @@ import sqlalchemy as sa
 
 from measure.pool.launcher import HostState
 from measure.run import place
+from measure.run.place import StoreError
 from measure.run.run import Stage
-from measure.store.database import Database, jobs, now_ms, orders, spent, workers
+from measure.store.database import CLOCK, STARTED, Database, holders, jobs, log, now_ms, orders, spent, workers
 from workloads.functions import Given, OwnFunction
 
 # Of a run that is measured; of one that has ended and is explained; of the check of a function of a person's own.
@@ -30,6 +31,8 @@ _STILL_S = 2.0
 _DRAIN = "drain"
 # Answers that nobody has fetched, and workers that tell nothing any more, in milliseconds.
 _STALE_MS, _GONE_MS = 600_000, 7 * 86_400_000
+# For so long a process is taken to live after it has renewed its lease, which it does four times as often.
+LEASE_S = 60.0
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +67,7 @@ class WorkerState(HostState):
     runs: dict[str, int] = field(default_factory=dict)  # by kind and status
     measured_s: float = 0.0
     files: dict[str, dict[str, Any]] = field(default_factory=dict)  # as `workloads.descriptions.describe` has them
+    machine: str = ""  # the name that the worker was given
 
 
 class Work(msgspec.Struct, frozen=True):
@@ -81,6 +85,7 @@ class Work(msgspec.Struct, frozen=True):
     holder: str | None = None  # the process that does it, None while it waits
     passed_s: float = 0.0  # since its begin
     standing: Standing = Standing()
+    machine: str = ""  # that is to do it; empty: any worker that was given no name
 
     @property
     def left_s(self) -> float:
@@ -107,20 +112,21 @@ def add(connection: sa.Connection, work: Work) -> None:
         "id": work.id, "kind": work.kind, "run": work.run_id, "place": last + 1,
         "asked": msgspec.json.encode(work.job), "owner": work.owner, "session": work.session,
         "address": work.address, "forecast_s": work.forecast_s, "bound_s": work.bound_s, "holder": work.holder,
-        "begun": None if work.holder is None else now_ms(), "order": "",
+        "begun": None if work.holder is None else now_ms(connection), "order": "", "machine": work.machine,
     }  # fmt: skip
     connection.execute(sa.insert(jobs).values(row))
 
 
 def read(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> list[Work]:
     """The work that is not done and matches, in its order: what is being done first."""
-    now = now_ms()
+    now = now_ms(connection)
     return [
         Work(
             row.id, row.kind, row.run, msgspec.json.decode(row.asked, type=Job),
             row.owner, row.session, row.address, row.forecast_s, row.bound_s, row.holder,
             passed_s=0.0 if row.begun is None else max(0.0, (now - row.begun) / 1000),
             standing=msgspec.json.decode(row.standing, type=Standing) if row.standing else Standing(),
+            machine=row.machine,
         )
         for row in connection.execute(sa.select(jobs).where(_OPEN, *where).order_by(*_IN_ORDER))
     ]  # fmt: skip
@@ -145,7 +151,7 @@ class Holders:
                 own.acquire(timeout=0)
                 os.chmod(own.lock_file, 0o600)
             except OSError as error:
-                raise place.StoreError(error.strerror or str(error)) from None
+                raise StoreError(error.strerror or str(error)) from None
             self._own = own
         return self._token
 
@@ -174,10 +180,75 @@ class Holders:
         return filelock.FileLock(self._folder / f"{holder}.lock", thread_local=False)
 
 
+class Leases:
+    """In place of such locks, leases in a PostgreSQL database, by its clock. Methods raise `StoreError`.
+
+    Where a process could not renew its lease, and somebody has closed its work, it writes nothing on it any more: each
+    statement that does names the holder."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._changing = threading.Lock()
+        self._ends: threading.Event | None = None
+        self._token = place.new_id()
+
+    def hold(self) -> str:
+        """This process's name among the holders, whose lease a thread renews from now on. It may write: call it before
+        a transaction, not in one."""
+        with self._changing:
+            if self._ends is None:
+                with self._database.writing() as connection:
+                    connection.execute(sa.delete(holders).where(sa.not_(_lives())))
+                self._renew()
+                self._ends = threading.Event()
+                threading.Thread(target=self._go_on, args=(self._ends,), name="mapbench-lease", daemon=True).start()
+            return self._token
+
+    def release(self) -> None:
+        """Be no holder any more, as when the process ends."""
+        with self._changing:
+            if self._ends is not None:
+                self._ends.set()
+                with contextlib.suppress(StoreError), self._database.writing(in_turn=False) as connection:
+                    connection.execute(sa.delete(holders).where(holders.c.holder == self._token))
+                self._ends, self._token = None, place.new_id()
+
+    def is_gone(self, holder: str, *, is_here: bool = False) -> bool:
+        """True if a holder has ended, or has not renewed its lease for so long. ``is_here`` makes no difference."""
+        if holder == self._token:
+            return False
+        with self._database.reading() as connection:
+            asked = sa.select(holders.c.holder).where(holders.c.holder == holder, _lives())
+            return connection.execute(asked).first() is None
+
+    def _renew(self) -> None:
+        """Renew the lease, in a row of this process's own; not in turn, so that no slow writer ends it."""
+        lease = CLOCK + round(1000 * LEASE_S)
+        with self._database.writing(in_turn=False) as connection:
+            own = sa.update(holders).where(holders.c.holder == self._token).values(lease=lease)
+            if not connection.execute(own).rowcount:
+                connection.execute(sa.insert(holders).values(holder=self._token, lease=lease))
+
+    def _go_on(self, ends: threading.Event) -> None:
+        while not ends.wait(LEASE_S / 4):
+            with self._changing:
+                try:
+                    if not ends.is_set():
+                        self._renew()
+                except StoreError as error:
+                    log.warning("the lease of this process is not renewed yet: %s", error)
+
+
+def _lives() -> sa.ColumnElement[bool]:
+    """True of a lease that is not over, and of all for a while after a start of the server, which nobody could renew
+    before."""
+    return sa.or_(holders.c.lease > CLOCK, STARTED + round(1000 * LEASE_S) > CLOCK)
+
+
 class Queue:
     """The queue of a store. All methods raise `StoreError`."""
 
-    def __init__(self, database: Database, holders: Holders) -> None:
+    def __init__(self, database: Database, holders: Holders | Leases) -> None:
         self._database, self._holders = database, holders
 
     # --- for who asks ------------------------------------------------------------------------------------------------
@@ -202,25 +273,30 @@ class Queue:
 
     # --- for who does it ---------------------------------------------------------------------------------------------
 
-    def waits(self) -> bool:
+    def waits(self, machine: str = "") -> bool:
         with self._database.reading() as connection:
-            return bool(read(connection, *_FREE))
+            return bool(read(connection, *_FREE, jobs.c.machine == machine))
 
-    def next(self) -> Work | None:
-        """Take the first of what waits; None where nothing does, or nothing new is to be begun."""
+    def next(self, machine: str = "") -> Work | None:
+        """Take the first of what waits for a machine, or for any worker that was given no name; None where nothing
+        does, or nothing new is to be begun. Workers that ask at the same time wait for nobody: each passes over the row
+        that another one takes."""
         holder = self._holders.hold()
-        with self._database.writing() as connection:
-            for work in read(connection, *_FREE)[:1]:
-                free = sa.update(jobs).where(jobs.c.id == work.id, *_FREE).values(holder=holder, begun=now_ms())
-                if connection.execute(free).rowcount:
-                    return work
+        first = sa.select(jobs.c.id).where(*_FREE, _OPEN, jobs.c.machine == machine).order_by(*_IN_ORDER).limit(1)
+        with self._database.writing(in_turn=False) as connection:
+            chosen = connection.execute(first.with_for_update(skip_locked=True)).scalar()
+            for work in read(connection, jobs.c.id == chosen):
+                begun = {"holder": holder, "begun": now_ms(connection)}
+                connection.execute(sa.update(jobs).where(jobs.c.id == chosen).values(begun))
+                return work
         return None
 
     def stand(self, work_id: str, standing: Standing, passed_s: float) -> None:
         """Tell how far it is, and for how long it has been measured by now."""
-        values = {"standing": msgspec.json.encode(standing), "begun": now_ms() - round(1000 * passed_s)}
+        mine = self._mine(work_id)
         with self._database.writing() as connection:
-            connection.execute(sa.update(jobs).where(*self._mine(work_id)).values(values))
+            values = {"standing": msgspec.json.encode(standing), "begun": now_ms(connection) - round(1000 * passed_s)}
+            connection.execute(sa.update(jobs).where(*mine).values(values))
 
     def ordered(self, work_id: str) -> Order | None:
         """The order that was given to this process for work; None where it is no longer this process's."""
@@ -234,7 +310,7 @@ class Queue:
         done = sa.delete(jobs) if answer is None else sa.update(jobs).values(answer=msgspec.json.encode(answer))
         with self._database.writing() as connection:
             connection.execute(done.where(*mine))
-            stale = (jobs.c.answer.is_not(None), jobs.c.begun < now_ms() - _STALE_MS)
+            stale = (jobs.c.answer.is_not(None), jobs.c.begun < now_ms(connection) - _STALE_MS)
             connection.execute(sa.delete(jobs).where(*stale))
 
     def _mine(self, work_id: str) -> tuple[sa.ColumnElement[bool], ...]:
@@ -242,9 +318,9 @@ class Queue:
 
     def spend(self, address: str, seconds: float) -> None:
         """Count what was measured for an address today; what was counted before goes."""
-        today = datetime.now(UTC).date().isoformat()
-        its = (spent.c.day == today, spent.c.address == address)
         with self._database.writing() as connection:
+            today = place.utc(now_ms(connection)).partition("T")[0]
+            its = (spent.c.day == today, spent.c.address == address)
             connection.execute(sa.delete(spent).where(spent.c.day < today))
             if not connection.execute(sa.update(spent).where(*its).values(seconds=spent.c.seconds + seconds)).rowcount:
                 connection.execute(sa.insert(spent).values(day=today, address=address, seconds=seconds))
@@ -252,26 +328,37 @@ class Queue:
     # --- the worker itself -------------------------------------------------------------------------------------------
 
     def tell(self, state: WorkerState) -> None:
-        """Tell how the worker of this machine stands, which is this process."""
-        machine = socket.gethostname()
-        row = {"holder": self._holders.hold(), "beat": now_ms(), "state": msgspec.json.encode(state)}
+        """Tell how a worker stands, which is this process."""
+        machine = state.machine or socket.gethostname()
+        holder = self._holders.hold()
         with self._database.writing() as connection:
+            row = {"holder": holder, "beat": (now := now_ms(connection)), "state": msgspec.json.encode(state)}
             if not connection.execute(sa.update(workers).where(workers.c.machine == machine).values(row)).rowcount:
                 # A container has another name each time that it is started.
-                connection.execute(sa.delete(workers).where(workers.c.beat < now_ms() - _GONE_MS))
+                connection.execute(sa.delete(workers).where(workers.c.beat < now - _GONE_MS))
                 connection.execute(sa.insert(workers).values(row | {"machine": machine}))
 
     def worker(self) -> WorkerState | None:
-        """How the worker of this machine stands; None where there is none, or it is gone."""
-        its = workers.c.machine == socket.gethostname()
+        """How the worker of this machine stands that has no name; None where there is none, or it is gone."""
+        return next(iter(self._workers(workers.c.machine == socket.gethostname())), None)
+
+    def machines(self) -> dict[str, WorkerState]:
+        """How the workers stand that were given names, by these."""
+        return {
+            state.machine: state for state in self._workers(workers.c.machine != socket.gethostname()) if state.machine
+        }
+
+    def _workers(self, *where: sa.ColumnElement[bool]) -> list[WorkerState]:
         with self._database.reading() as connection:
-            row = connection.execute(sa.select(workers).where(its)).one_or_none()
-        if row is None or self._holders.is_gone(row.holder, is_here=True):
-            return None
-        try:
-            return msgspec.json.decode(row.state, type=WorkerState)
-        except msgspec.DecodeError:
-            return WorkerState("failed", "the worker is one of another version: restart it")
+            rows = connection.execute(sa.select(workers).where(*where).order_by(workers.c.machine)).all()
+        states = []
+        for row in rows:
+            if not self._holders.is_gone(row.holder, is_here=True):
+                try:
+                    states.append(msgspec.json.decode(row.state, type=WorkerState))
+                except msgspec.DecodeError:
+                    states.append(WorkerState("failed", "the worker is one of another version: restart it"))
+        return states
 
     # --- for an operator ---------------------------------------------------------------------------------------------
 

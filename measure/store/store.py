@@ -29,7 +29,7 @@ from measure.run.why import Why
 from measure.store import database, entries, queue
 from measure.store.database import GOES_ON, MARKED, PINNED, Database, artifacts, jobs, log, marks, parts, runs
 from measure.store.entries import Entry, Query
-from measure.store.queue import Holders, Order, Queue, Standing, Work
+from measure.store.queue import Holders, Leases, Order, Queue, Standing, Work
 from workloads import elems_file
 
 # Documents of runs that stay in memory as well, decoded, which takes some three times as much; and one run in any case.
@@ -79,7 +79,8 @@ class Store:
         file = database.file_of(url)
         self._database, self._most_bytes = Database(url, self.recover), most_bytes
         # Beside an SQLite file, so that all who share the file see the locks of its holders.
-        self._holders = Holders((file.parent if file else place.home()) / "holders", all_are_here=file is not None)
+        locks = Holders((file.parent if file else place.home()) / "holders", all_are_here=file is not None)
+        self._holders = Leases(self._database) if url.get_backend_name() == "postgresql" else locks
         self.queue = Queue(self._database, self._holders)
         # The items of each run that grows, as they were last written.
         self._written: dict[str, Sequence[object]] = {}
@@ -103,8 +104,8 @@ class Store:
     def save(self, run: Run, *, ended: bool = False) -> bool:
         """Write what is new of a run that this process measures, in one transaction. False where somebody has deleted
         or closed the run meanwhile. ``ended``: this is its final form, and its work leaves the queue."""
+        mine = (jobs.c.id == run.id, jobs.c.holder == self._holders.hold())
         with self._database.writing() as connection:
-            mine = (jobs.c.id == run.id, jobs.c.holder == self._holders.hold())
             is_mine = connection.execute(sa.select(jobs.c.id).where(*mine)).first() is not None
             if is_mine:
                 _write(connection, run, self._written.get(run.id, ()))
@@ -120,22 +121,23 @@ class Store:
 
     def close_own(self) -> None:
         """Close all work that this process has begun, after a fault ended the doing of it."""
+        holder = self._holders.hold()
         with self._database.writing() as connection:
-            _close_work_of(connection, self._holders.hold(), _FAULT)
+            _close_work_of(connection, holder, _FAULT)
         self._written.clear()
 
     def end(self, work_id: str, order: Order = "cancel") -> bool:
         """Have whoever does this work end it. What waits and is cancelled goes out of the queue, a run as one that was
         not begun: True then."""
         with self._database.writing() as connection:
+            waiting, begun = (jobs.c.id == work_id, jobs.c.holder.is_(None)), jobs.c.holder.is_not(None)
             for work in queue.read(connection, jobs.c.id == work_id):
-                if work.holder is not None:
-                    connection.execute(sa.update(jobs).where(jobs.c.id == work_id).values(order=order))
-                elif order == "cancel":
-                    connection.execute(sa.delete(jobs).where(jobs.c.id == work_id))
+                # A worker may take it at this moment, which is no matter of turns: then it has begun.
+                if order == "cancel" and connection.execute(sa.delete(jobs).where(*waiting)).rowcount:
                     if work.kind == "measure":
                         _write(connection, closed(_read(connection, work_id), "cancelled", "cancelled before it began"))
                     return True
+                connection.execute(sa.update(jobs).where(jobs.c.id == work_id, begun).values(order=order))
         return False
 
     def add(self, run: Run, owner: str = "") -> bool:
@@ -230,11 +232,13 @@ class Store:
         snapshot = Snapshot(
             run, version=row.version, imported=row.imported, owner=row.owner, documents_bytes=documents_bytes
         )
+        machine = next((work.machine for work in works if work.id == work_id), "")
+        works = [work for work in works if work.machine == machine]
         for position, work in enumerate(works):
             if work.id == work_id and work.holder is None:
-                before = works[:position]
+                before = [other for other in works[:position] if other.machine == work.machine]
                 waits = {"wait_s": sum(w.left_s for w in before), "wait_most_s": sum(w.most_s for w in before)}
-                return replace(snapshot, state="queued", position=position, owner=work.owner, **waits)
+                return replace(snapshot, state="queued", position=len(before), owner=work.owner, **waits)
             if work.id == work_id:
                 left_s, now = max(0.0, work.forecast_s - work.passed_s), asdict(work.standing)
                 times = {"elapsed_s": work.passed_s, "remaining_s": left_s}
@@ -312,9 +316,9 @@ class Store:
         return bool(gone_ones)
 
     def close(self) -> None:
-        """Let go of the database and of the lock; the next use opens it again."""
-        self._database.close()
+        """Let go of the lock or the lease, and of the database; the next use opens it again."""
         self._holders.release()
+        self._database.close()
         self._written.clear()
 
     # --- inside ------------------------------------------------------------------------------------------------------
@@ -360,7 +364,8 @@ class Store:
             with self._database.writing() as connection:
                 if _used(connection) <= most:
                     break
-                _remove(connection, [run_id])
+                # Somebody may have pinned it meanwhile.
+                _remove(connection, connection.execute(chosen.where(runs.c.id == run_id)).scalars().all())
         return True
 
 
@@ -406,7 +411,7 @@ def _insert(
     connection: sa.Connection, run: Run, rows: list[dict[str, Any]], owner: str, *, imported: bool = False
 ) -> None:
     """``rows``: the run's, as `_rows` makes them."""
-    more = {"version": database.now_ms(), "owner": owner, "imported": imported}
+    more = {"version": database.now_ms(connection), "owner": owner, "imported": imported}
     connection.execute(sa.insert(runs).values(entries.row(run) | more))
     connection.execute(sa.insert(parts), rows)
 
@@ -423,7 +428,7 @@ def _write(connection: sa.Connection, run: Run, before: Sequence[object] = ()) -
 
 def _update(connection: sa.Connection, run_id: str, values: Mapping[str, Any]) -> None:
     """Change a row, and make its version a later one."""
-    now = database.now_ms()
+    now = database.now_ms(connection)
     version = sa.case((runs.c.version >= now, runs.c.version + 1), else_=now)
     connection.execute(sa.update(runs).where(runs.c.id == run_id).values({**values, "version": version}))
 
@@ -449,7 +454,10 @@ def _close_work_of(connection: sa.Connection, holder: str, reason: str = _HOLDER
     for work in held:
         version = connection.execute(sa.select(runs.c.version).where(runs.c.id == work.id)).scalar_one()
         try:
-            _write(connection, closed(_read(connection, work.id), "interrupted", reason, place.utc(version)))
+            run = _read(connection, work.id)
+            # The clock of the machine that has measured may be ahead of the database's.
+            finished = max(place.utc(version), run.started or run.created)
+            _write(connection, closed(run, "interrupted", reason, finished))
         except ValueError as error:
             log.warning("run %s: %s", work.id, error)
             _update(connection, work.id, {"status": "interrupted"})

@@ -173,7 +173,7 @@ def test_what_waits_when_a_worker_ends_is_measured_by_the_next_one_in_its_order(
     begun: list[str] = []
     with running(Subjects(), tmp_path) as following:
         real = following.worker.store.queue.next
-        following.worker.store.queue.next = lambda: begun.append(real()) or begun[-1]
+        following.worker.store.queue.next = lambda *_: begun.append(real()) or begun[-1]
         following.work()
         assert [work.id for work in begun] == waiting and {work.owner for work in begun} == {"ann"}
         for run_id, before in asked.items():

@@ -85,7 +85,7 @@ def fields(kind: Kind, form: Mapping[Any, Any]) -> Iterator[Field]:
                 yield Field(key, default, readers.get(key.removesuffix("_2"), str), within)
     # All words, also those that mean nothing: the list of strategies shows them, and Run says so.
     yield Field("strategies", usual, lambda text: list(filter(None, request.words_of(text))), within)
-    yield Field("device", "CPU:0", request.parse_device)
+    yield Field("device", "CPU:0", request.parse_place)
     yield Field("budget", BUDGET_S[kind], _number("budget", float))
     yield Field("memory_limit", None, _number("memory_limit", optional=True))
     yield Field("threads", None, _number("threads", optional=True))
@@ -167,7 +167,8 @@ def of_request(asked: Request | SweepRequest) -> Form:
     # Options of words are texts on the form.
     texts = {option.name for option in workloads.get(base.workload).options if option.values is not None}
     form = {
-        **{key: getattr(base, key) for key in ("workload", "dtype", "device", "threads", "seed")},
+        **{key: getattr(base, key) for key in ("workload", "dtype", "threads", "seed")},
+        "device": base.place,
         **{size_key(name): value for name, value in fixed.items()},
         **{option_key(name): str(value) if name in texts else value for name, value in base.workload_options.items()},
         "strategies": list(base.strategies),

@@ -43,8 +43,8 @@ class Choices:
 
 
 def choose(kind: Kind, devices: tuple[str, ...]) -> Choices:
-    """Draw all choices but Run. ``devices`` is empty while the measuring process is starting. A server that measures
-    nothing draws none."""
+    """Draw all choices but Run. ``devices``: those of `Client.places`, empty while the measuring process is starting. A
+    server that measures nothing draws none."""
     state = st.session_state
     baseline = None if state.get("baseline") == AUTOMATIC else state.get("baseline")
     if places.viewer():
@@ -60,12 +60,12 @@ def choose(kind: Kind, devices: tuple[str, ...]) -> Choices:
         advanced["budget_s"] = None  # the usual one is longer where that is needed
     size = {name: value for name, value in case.size.items() if name not in swept}
     asked = {"workload": workload.slug, "workload_options": case.options, "size": size, "strategies": list(chosen)}
-    asked |= {"dtype": case.dtype, "device": case.device, **advanced}
+    asked |= {"dtype": case.dtype, "device": state["device"], **advanced}
     request: Request | SweepRequest
     try:
         if kind == "compare":
             request = parse(asked)
-            refusal = missing(request, devices) or admission.refusal(request)
+            refusal = missing(request, devices) or (None if request.machine else admission.refusal(request))
             ahead: forecast.RunForecast | SweepForecast = forecast.forecast_run(case, chosen, request.budget_s)
         else:
             request = sweep = parse_sweep({**asked, "axes": asked_axes})
@@ -74,7 +74,7 @@ def choose(kind: Kind, devices: tuple[str, ...]) -> Choices:
             gib = environment.available_memory() // 2**30  # what fits changes with it
             ahead = _memo.get((strategies.version(), repr(sweep), gib), lambda: admission.sweep_needs(sweep))
             nothing = "" if ahead.points else f"No point of this sweep can fit. {ahead.skipped[0][1]}"
-            refusal = missing(sweep.base, devices) or nothing
+            refusal = missing(sweep.base, devices) or ("" if sweep.base.machine else nothing)
     except RequestError as error:
         refusal = str(error)
     if refusal:
@@ -177,7 +177,7 @@ def _case(workload: Workload, swept: set[str], devices: tuple[str, ...]) -> tupl
     with right:
         device = _select(
             "device", "device", dict.fromkeys(("CPU:0", *devices, st.session_state.get("device", "CPU:0"))),
-            help="Found by the measuring process; a GPU is listed where TensorFlow sees one.",
+            help="Found by the measuring processes, also those of other machines, whose names stand before them.",
         )  # fmt: skip
     try:
         size = parse_size(workload, size)
@@ -187,7 +187,7 @@ def _case(workload: Workload, swept: set[str], devices: tuple[str, ...]) -> tupl
         refusal = str(error)
     if refusal:
         size, options = workload.default_size(), workload.default_options()
-    case = Case(workload, size, dtype, options, device)
+    case = Case(workload, size, dtype, options, device.rpartition(" / ")[2])
     with about:
         st.caption(
             f"**{look.plain(workload.title)}** · {look.plain(workload.formula)}", help=look.plain(workload.summary)

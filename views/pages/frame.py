@@ -38,7 +38,7 @@ def draw(kind: address.Kind, body: Callable[[Snapshot | None, form.Choices], Non
     """Draw the page of one kind of runs; ``body`` draws the run, or the first visitor's page."""
     with guard.calm("the page"):
         if (asked := st.session_state.pop(_ASKED, None)) is not None:
-            actions.show(asked)
+            actions.show(*asked)
         opened = opening.read(kind)
         run = None if opened.snapshot is None else opened.snapshot.run
         if run is not None and run.kind != kind:
@@ -65,7 +65,7 @@ def draw(kind: address.Kind, body: Callable[[Snapshot | None, form.Choices], Non
             left.button("▾ Fold the choices", key="fold", type="tertiary", on_click=_unfold, args=(None,))
         chosen = form.Choices(None, None)  # where they cannot be drawn
         with left.container(key="form"), guard.calm("the choices"):
-            chosen = form.choose(kind, client.shared().host().devices)
+            chosen = form.choose(kind, client.shared().places())
         result = right.container(key="result")
         pressed = False
         if places.viewer():
@@ -75,7 +75,7 @@ def draw(kind: address.Kind, body: Callable[[Snapshot | None, form.Choices], Non
                 pressed = _run_bar(chosen, run if folded else None)
         if pressed and chosen.request is not None:
             # Of the choices as they are now: who is quick changes one and presses Run before the page is drawn anew.
-            st.session_state[_ASKED] = actions.queue(chosen.request)
+            st.session_state[_ASKED] = actions.queue(chosen.request) or None
         # Slots of their own: what comes and goes in one does not move what is drawn in the other.
         state, place = result.container(key="state"), result.container(key="body")
         if not opened.problem:

@@ -1,6 +1,7 @@
 """The head of a run: its case, where it comes from, and the buttons that share, continue, repeat and export it."""
 
 import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
 
 import msgspec
@@ -36,29 +37,35 @@ _FILES = (
 def start(request: Request | SweepRequest, parent: str | None = None, continue_from: str | None = None) -> None:
     """Queue a run and show it, or keep the reason why it cannot be for the page to show. ``parent`` is the run that it
     repeats, ``continue_from`` the sweep that it goes on with."""
-    if (run_id := queue(request, parent, continue_from)) is not None:
-        show(run_id)
+    with _asking():
+        show(client.shared().submit(request, parent, session.visitor(), continue_from=continue_from))
 
 
-def queue(request: Request | SweepRequest, parent: str | None = None, continue_from: str | None = None) -> str | None:
-    """Queue a run as `start` does, for the page to show later; its id."""
+def queue(request: Request | SweepRequest) -> list[str]:
+    """Queue a run, or one on each machine, for the page to show later; their ids."""
+    with _asking():
+        return client.shared().submit_to_all(request, session.visitor())
+    return []
+
+
+@contextlib.contextmanager
+def _asking() -> Iterator[None]:
     try:
-        run_id = client.shared().submit(request, parent, session.visitor(), continue_from=continue_from)
+        yield
     except RequestError as error:
         st.session_state["refusal"] = str(error)
-        return None
-    st.session_state["refusal"], st.session_state["notices"] = None, ()
-    return run_id
+    else:
+        st.session_state["refusal"], st.session_state["notices"] = None, ()
 
 
-def show(run_id: str) -> None:
-    """Show a run that was asked for, and remember whether it is one that was measured before."""
+def show(run_id: str, beside: str | None = None, *_: str) -> None:
+    """Show a run that was asked for, and another one ``beside`` it; remember whether it was measured before."""
     st.session_state[_ANSWERED] = None
     with contextlib.suppress(StoreError, ValueError):  # the page of the run says what is wrong
         snapshot = client.shared().snapshot(run_id)
         if snapshot is not None and snapshot.state == "finished":
             st.session_state[_ANSWERED] = run_id
-    browser.to_run(run_id)
+    browser.to_run(run_id, beside)
 
 
 def again(run_id: str) -> None:

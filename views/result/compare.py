@@ -155,7 +155,7 @@ def _swept(result: Findings) -> dict[str, str | list[str]]:
     request = result.run.request
     sizes = {size_key(name): str(value) for name, value in request.size.items() if name != "batch"}
     options = {option_key(name): str(value) for name, value in request.workload_options.items()}
-    fixed = {"workload": request.workload, "dtype": request.dtype, "device": request.device}
+    fixed = {"workload": request.workload, "dtype": request.dtype, "device": request.place}
     return {**fixed, **sizes, **options, "strategies": list(request.strategies) or ["default"]}
 
 

@@ -33,7 +33,7 @@ class Sides:
 
     def run(self, patch: pytest.MonkeyPatch) -> Result:
         leave_the_machine(patch)
-        self.here = Subjects(latencies_s=self.head, answers={"memory": self.answer})
+        self.here = Subjects(latencies_s=self.head, answers={"memory": self.answer}, facts={"python": "3.99"})
         self.there = Subjects(
             latencies_s=self.base, answers={"memory": lambda spec: measured(right=self.is_base_right)}
         )
@@ -41,7 +41,7 @@ class Sides:
         request = parse({"workload": "square", "strategies": list(SLUGS), "budget_s": 60})
         self.gate = Gate(
             "0" * 24, request, self.here, lambda view: None, base=("main", request, self.there), name=".",
-            allowed=Allowed(0.05, self.more_memory), leader=self.leader, settings=SETTINGS, facts={"python": "3.99"},
+            allowed=Allowed(0.05, self.more_memory), leader=self.leader, settings=SETTINGS,
         )  # fmt: skip
         self.made = self.gate.run()
         return self.gate.result()

@@ -1,12 +1,12 @@
 """Runs in the database: whole or not at all, shared by processes, closed when their process is gone, and bounded."""
 
-import contextlib
 import functools
 import logging
 import os
 import re
 import sqlite3
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -16,45 +16,28 @@ import pytest
 import sqlalchemy as sa
 from msgspec import UNSET
 from msgspec.structs import replace
-from sqlalchemy.dialects import mysql, postgresql
+from sqlalchemy.dialects import mysql
 
 from measure.run import decision, place, why
 from measure.run.encoding import encode
 from measure.run.place import StoreError
 from measure.run.run import Run
 from measure.store import database, entries, imports, store
-from measure.store.queue import WorkerState
+from measure.store.queue import Work, WorkerState
 from tests import synthetic
 from tests.engine import ROOT
 from tests.keeping import ids, put
+from tests.measure.store.conftest import execute
 from workloads import elems_file
 
 ID, OTHER = "0123456789abcdef01234567", "f" * 24
 MIB, MOST = 2**20, 24 * 2**20
 PASSWORD = "Tr0ub4dor"
+New = Callable[..., store.Store]
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "deep" / "home"
-
-
-@pytest.fixture
-def kept(home: Path) -> store.Store:
-    return store.Store(home)
-
-
-@pytest.fixture
-def other(kept: store.Store, home: Path) -> store.Store:
-    """The same database, as another process has it open."""
-    return store.Store(home)
-
-
-@contextlib.contextmanager
-def sqlite(home: Path) -> Iterator[sqlite3.Connection]:
-    """The database without the store."""
-    with contextlib.closing(sqlite3.connect(home / "runs.db")) as connection, connection:
-        yield connection
+# Of what only SQLite has, as files.
+in_a_file = pytest.mark.parametrize("new", ["sqlite"], indirect=True)
 
 
 def a_run(run_id: str = ID, **changes: Any) -> Run:
@@ -81,15 +64,13 @@ def test_a_run_that_grows_is_read_as_it_last_was_and_each_save_is_a_version(kept
     assert versions[:5] == sorted(set(versions[:5]))
 
 
-def test_what_fails_while_it_is_written_leaves_what_was(kept: store.Store, other: store.Store, home: Path):
+def test_what_fails_while_it_is_written_leaves_what_was(kept: store.Store, other: store.Store):
     put(kept, running(1), live=True)
-    with sqlite(home) as connection:
-        connection.execute("CREATE TRIGGER no BEFORE INSERT ON parts BEGIN SELECT RAISE(ABORT, 'not now'); END")
-    with pytest.raises(StoreError, match="not now"):
+    execute(kept, "ALTER TABLE parts RENAME COLUMN document TO elsewhere")
+    with pytest.raises(StoreError, match=r"no column named document|postgresql cannot be used \(UndefinedColumn\)"):
         kept.save(a_run(verdict="another"), ended=True)
+    execute(kept, "ALTER TABLE parts RENAME COLUMN elsewhere TO document")
     assert kept.load(ID) == other.load(ID) == running(1) and kept.entries()[0].status == "running"
-    with sqlite(home) as connection:
-        connection.execute("DROP TRIGGER no")
     assert kept.save(a_run(verdict="another"), ended=True) and kept.load(ID).verdict == "another"
 
 
@@ -99,7 +80,7 @@ def test_what_is_no_id_is_not_there(kept: store.Store):
         assert not place.is_id(name) and kept.load(name) is None
 
 
-def test_a_run_whose_process_is_gone_is_interrupted_with_what_it_had(kept: store.Store, other: store.Store, home: Path):
+def test_a_run_whose_process_is_gone_is_interrupted_with_what_it_had(kept: store.Store, other: store.Store, new: New):
     put(kept, running(4), live=True)
     assert other.entries()[0].status == "running" and other.count(store.Query(status="running")) == 1
     kept.close()  # the lock is let go of, as when a process ends
@@ -110,7 +91,7 @@ def test_a_run_whose_process_is_gone_is_interrupted_with_what_it_had(kept: store
     done = [m.strategy for m in seen.run.measurements if m.latency is not None]
     assert done == [m.strategy for m in running(4).measurements[:4]]
     assert seen.run.ranking and seen.run.verdict, "what was measured is analysed"
-    assert other.load(ID) == store.Store(home).load(ID), "and this is what is stored"
+    assert other.load(ID) == new().load(ID), "and this is what is stored"
 
 
 def test_as_many_runs_stay_decoded_as_their_documents_take_so_many_bytes(
@@ -134,11 +115,10 @@ def test_as_many_runs_stay_decoded_as_their_documents_take_so_many_bytes(
     assert count("cc") == 1 and count("d") == 1, "one stays in any case"
 
 
-def test_a_damaged_run_is_said_to_be_and_hinders_no_other(kept: store.Store, other: store.Store, home: Path):
+def test_a_damaged_run_is_said_to_be_and_hinders_no_other(kept: store.Store, other: store.Store):
     put(kept, running(4), live=True)
     put(kept, running(4, OTHER), live=True)
-    with sqlite(home) as connection:
-        connection.execute("UPDATE parts SET document = x'00' WHERE run = ? AND place = 2", (ID,))
+    execute(kept, f"UPDATE parts SET document = :data WHERE run = '{ID}' AND place = 2", data=b"0")
     kept.close()
     assert other.load(OTHER).status == "interrupted"
     assert {entry.status for entry in other.entries()} == {"interrupted"}
@@ -182,7 +162,8 @@ def test_runs_are_listed_the_newest_first_searched_and_filtered(listed: store.St
 
 
 def test_what_can_be_imported_fits_its_columns_and_weighs_no_list_down(kept: store.Store):
-    kept.add(a_run(environment={"gpus": ["x" * 20_000] * 700}, verdict="v" * 20_000))
+    kept.add(a_run(environment={"gpus": ["x" * 20_000] * 700}, verdict="nul\0sign" + "v" * 20_000))
+    assert kept.count(store.Query("NUL\0sign")) == 1
     (entry,) = kept.entries()
     assert max(map(len, (entry.size, entry.machine, entry.verdict))) <= database.SHOWN and entry.verdict.endswith("v …")
     data = encode(a_run(request=replace(a_run().request, workload="w" * (database.NAME + 1))))
@@ -190,7 +171,7 @@ def test_what_can_be_imported_fits_its_columns_and_weighs_no_list_down(kept: sto
         imports.read(data)
 
 
-def test_deleted_runs_are_gone_running_ones_stay_and_an_owner_deletes_only_theirs(kept: store.Store, home: Path):
+def test_deleted_runs_are_gone_running_ones_stay_and_an_owner_deletes_only_theirs(kept: store.Store):
     put(kept, running(0, "a" * 24), live=True, owner="ann")
     put(kept, a_run("a" * 24))  # the end of it is hers as well
     put(kept, a_run("b" * 24), owner="bob")
@@ -199,13 +180,13 @@ def test_deleted_runs_are_gone_running_ones_stay_and_an_owner_deletes_only_their
     every = [sign * 24 for sign in "abcef"]
     assert sorted(kept.delete(every, owner="ann")) == ["a" * 24, "c" * 24]
     assert kept.delete(every) == ["b" * 24] and ids(kept) == [OTHER]
-    with sqlite(home) as connection:
-        assert connection.execute("SELECT DISTINCT run FROM parts").fetchall() == [(OTHER,)]
+    assert [*kept.sizes()] == [OTHER]
 
 
+@in_a_file
 def test_what_an_earlier_version_had_begun_is_interrupted_and_its_drain_goes_on(kept: store.Store, home: Path):
     home.mkdir(parents=True)
-    with sqlite(home) as connection:
+    with sqlite3.connect(home / "runs.db") as connection:
         connection.executescript((ROOT / "tests/data/golden/store.sql").read_text("utf-8"))
         connection.execute("UPDATE runs SET holder = 'nobody', status = 'interrupted' WHERE workload = 'image_sqrt'")
         connection.execute("INSERT INTO orders VALUES ('drain'), ('explain:0')")
@@ -215,17 +196,17 @@ def test_what_an_earlier_version_had_begun_is_interrupted_and_its_drain_goes_on(
 
 
 def test_a_decision_is_written_on_a_run_that_has_ended_by_its_owner_and_is_listed_found_and_taken_along(
-    kept: store.Store, other: store.Store, home: Path
+    kept: store.Store, other: store.Store, monkeypatch: pytest.MonkeyPatch
 ):
     put(kept, a_run(digest={}), owner="ann")
     put(kept, running(1, OTHER), live=True)
-    before = kept.look(ID)
-    with sqlite(home) as connection:
-        refuse = "BEFORE INSERT ON parts WHEN NEW.place > 0 BEGIN SELECT RAISE(FAIL, 'the head alone changes'); END"
-        connection.execute(f"CREATE TRIGGER head {refuse}")
+    before, rows = kept.look(ID), store._rows
+    monkeypatch.setattr(store, "_rows", lambda *run: written.extend(rows(*run)) or rows(*run))
+    written: list[dict[str, Any]] = []
     made = decision.make("Take batched", "Settled", f"a note {synthetic.HOSTILE}", "Ann")
     assert not kept.decide(ID, made, "bob") and not kept.decide(OTHER, made) and not kept.decide("a" * 24, made)
     assert kept.look(ID) == before and kept.decide(ID, made, "ann")
+    assert [row["place"] for row in written] == [0], "the head alone changes"
     now = other.look(ID)
     assert now.run == a_run(decision=made, digest={}) and now.version > before.version
     (entry,) = other.entries(store.Query("batched settled onerror=alert(1) ann"))
@@ -235,38 +216,50 @@ def test_a_decision_is_written_on_a_run_that_has_ended_by_its_owner_and_is_liste
     assert kept.entry(ID).verdict == a_run().verdict
 
 
-def test_a_database_of_the_version_before_is_brought_up_to_date(kept: store.Store, home: Path):
+@pytest.mark.parametrize(("version", "kind"), [(4, ""), (5, "compare")])
+def test_a_database_of_the_versions_before_is_brought_up_to_date(kept: store.Store, version: int, kind: str):
     put(kept, a_run())
+    kept.ask(Work("b" * 24, "measure", None))
     kept.close()
-    with sqlite(home) as connection:
-        connection.executescript("ALTER TABLE runs DROP COLUMN kind; UPDATE mapbench_store SET version = 4")
-    assert kept.load(ID) == a_run()
+    back = [
+        "ALTER TABLE jobs DROP COLUMN machine",
+        "DROP TABLE holders",
+        f"UPDATE mapbench_store SET version = {version}",
+    ]
+    execute(kept, *back, *(["ALTER TABLE runs DROP COLUMN kind"] if version == 4 else []))
+    assert kept.load(ID) == a_run() and kept.queue.next().id == "b" * 24
     put(kept, a_run(OTHER))
-    assert {entry.id: entry.kind for entry in kept.entries()} == {ID: "", OTHER: "compare"}
+    assert {entry.id: entry.kind for entry in kept.entries()} == {ID: kind, OTHER: "compare"}
+
+
+def test_work_of_a_machine_is_that_machines_alone_and_holds_up_no_other(kept: store.Store, other: store.Store):
+    for run_id, machine in ((ID, "lab"), (OTHER, ""), ("b" * 24, "lab")):
+        kept.ask(Work(run_id, "measure", run_id, machine=machine), running(0, run_id))
+    assert [kept.look(run_id).position for run_id in (ID, OTHER, "b" * 24)] == [0, 0, 1]
+    assert other.queue.waits() and other.queue.next().id == OTHER
+    assert not other.queue.waits() and other.queue.next() is None and other.queue.waits("lab")
+    assert other.queue.next("lab").id == ID and {work.machine for work in kept.queue.all()} == {"lab", ""}
 
 
 @pytest.mark.parametrize(("version", "age"), [(99, "newer"), (1, "much older")])
-def test_a_database_of_another_version_is_left_as_it_is(kept: store.Store, home: Path, version: int, age: str):
+def test_a_database_of_another_version_is_left_as_it_is(kept: store.Store, version: int, age: str):
     ids(kept)
     kept.close()
-    with sqlite(home) as connection:
-        connection.execute("UPDATE mapbench_store SET version = ?", (version,))
+    execute(kept, f"UPDATE mapbench_store SET version = {version}")
     with pytest.raises(StoreError, match=f"made by a {age} Mapbench"):
         kept.load(ID)
 
 
-def test_a_worker_of_another_version_is_said_to_be(kept: store.Store, home: Path):
+def test_a_worker_of_another_version_is_said_to_be(kept: store.Store):
     kept.queue.tell(WorkerState("ready", ""))
-    with sqlite(home) as connection:
-        connection.execute("UPDATE workers SET state = ?", (b'{"mood": "fine"}',))
+    execute(kept, "UPDATE workers SET state = :state", state=b'{"mood": "fine"}')
     worker = kept.queue.worker()
     assert worker and worker.state == "failed" and "another version" in worker.message
 
 
-@pytest.mark.parametrize("dialect", [postgresql.dialect(), mysql.dialect()], ids=["postgresql", "mysql"])
-def test_the_tables_can_be_made_in_other_databases(dialect: sa.Dialect):
+def test_the_tables_can_be_made_in_mysql():
     for table in (*database.runs.metadata.sorted_tables, database.versions):
-        made = str(sa.schema.CreateTable(table).compile(dialect=dialect))
+        made = str(sa.schema.CreateTable(table).compile(dialect=mysql.dialect()))
         # Without a length MySQL's blobs and texts end at 64 KiB.
         assert "CREATE TABLE" in made and not re.search(r"\b(BLOB|TEXT)(?!\()", made), made
         for column in table.columns:
@@ -331,13 +324,16 @@ def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path):
     assert link.is_symlink() and file.read_bytes() == b"4", "as a terminal or a pipe"
 
 
+@in_a_file
 def test_a_place_that_cannot_be_used_is_said_and_left(
     monkeypatch: pytest.MonkeyPatch, kept: store.Store, home: Path, tmp_path: Path
 ):
     (tmp_path / "file").touch()
+    monkeypatch.setitem(sys.modules, "psycopg", None)  # as where it is not installed
     for url, says in (
         ("nonsense", "is not an URL of a database"),
         ("nosuch://host/name", "nosuch"),
+        ("postgresql+psycopg://host/name", "needs psycopg.binary., which Mapbench's extra «postgresql» installs"),
         (f"sqlite:///{tmp_path}/file/runs.db", "Not a directory|File exists|unable to open"),
     ):
         monkeypatch.setenv("MAPBENCH_STORE", url)
@@ -354,20 +350,23 @@ def test_a_place_that_cannot_be_used_is_said_and_left(
 # --- a store that others hold ----------------------------------------------------------------------------------------
 
 
-def test_who_reads_waits_for_nobody_who_writes(
-    kept: store.Store, other: store.Store, home: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_who_reads_waits_for_nobody_who_writes(kept: store.Store, other: store.Store, monkeypatch: pytest.MonkeyPatch):
     put(kept, a_run())
     put(kept, running(4, OTHER), live=True)
+    ids(other)
     kept.close()  # its process is gone, which nobody can write down
     monkeypatch.setattr(database, "READING_S", 0.01)
-    with contextlib.closing(sqlite3.connect(home / "runs.db", isolation_level=None)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
+    with other._database.writing():
         assert other.load(ID) == a_run() and other.count() == 2 and other.values() and other.load("e" * 24) is None
         assert other.look(OTHER).run == running(4, OTHER)
         assert {entry.id: entry.status for entry in other.entries()} == {ID: "complete", OTHER: "running"}
-        connection.execute("ROLLBACK")
     assert other.look(OTHER).run.status == "interrupted"
+
+
+@in_a_file
+def test_one_process_at_a_time_opens_a_file(kept: store.Store, home: Path, monkeypatch: pytest.MonkeyPatch):
+    ids(kept)
+    monkeypatch.setattr(database, "READING_S", 0.01)
     with filelock.FileLock(home / "runs.db.lock"), pytest.raises(StoreError, match="another Mapbench is opening it"):
         ids(store.Store(home))
 
@@ -390,7 +389,8 @@ def test_no_address_shows_its_password(
     for fault in (sa.exc.OperationalError("", {}, Exception(PASSWORD)), ValueError(PASSWORD), RuntimeError(PASSWORD)):
         monkeypatch.setattr(database, "connect", mock.Mock(side_effect=fault))
         printed = said(f"postgresql://user:{PASSWORD}@host/name")
-        assert PASSWORD not in printed and f"postgresql cannot be used ({type(fault).__name__})" in printed
+        name = type(getattr(fault, "orig", fault)).__name__
+        assert PASSWORD not in printed and f"postgresql cannot be used ({name})" in printed
 
 
 # --- the room that runs take -----------------------------------------------------------------------------------------
@@ -402,29 +402,30 @@ def heavy(number: int) -> Run:
 
 
 @pytest.fixture
-def bounded(home: Path) -> store.Store:
-    return store.Store(home, most_bytes=MOST)
+def bounded(new: New) -> store.Store:
+    return new(MOST)
 
 
 def numbers(kept: store.Store) -> list[int]:
     return sorted(int(run_id, 16) for run_id in ids(kept))
 
 
-def on_disk(home: Path) -> int:
-    return sum(path.stat().st_size for path in home.glob("runs.db*"))
+def on_disk(kept: store.Store) -> int:
+    file = database.file_of(kept._database._url)
+    if file is None:
+        return sum(kept.sizes().values())
+    return sum(path.stat().st_size for path in file.parent.glob("runs.db*"))
 
 
-def test_runs_and_imports_stay_under_their_bytes_and_the_oldest_go_first(bounded: store.Store, home: Path):
+def test_runs_and_imports_stay_under_their_bytes_and_the_oldest_go_first(bounded: store.Store):
     for number in range(24):
         put(bounded, heavy(number)) if number % 2 else bounded.add(heavy(number))
-        assert on_disk(home) <= MOST
+        assert on_disk(bounded) <= MOST
     left = numbers(bounded)
     assert left == list(range(left[0], 24)) and 10 < len(left) < 20, "no more go than have to"
 
 
-def test_what_alone_is_more_than_the_room_is_refused_and_what_explanations_leave_is_left_out(
-    bounded: store.Store, home: Path
-):
+def test_what_alone_is_more_than_the_room_is_refused_and_what_explanations_leave_is_left_out(bounded: store.Store):
     for number in range(4):
         put(bounded, heavy(number))
     with pytest.raises(ValueError, match=r"it takes 1[0-9]\."):
@@ -433,19 +434,20 @@ def test_what_alone_is_more_than_the_room_is_refused_and_what_explanations_leave
     put(bounded, synthetic.run(ID))
     slugs, noted = list(synthetic.TIMED)[:6], why.Explained(note="so")
     for slug in slugs:
-        assert bounded.explain(ID, slug, noted, {why.TRACE: os.urandom(3 * MIB)}) and on_disk(home) <= MOST
+        assert bounded.explain(ID, slug, noted, {why.TRACE: os.urandom(3 * MIB)}) and on_disk(bounded) <= MOST
     assert bounded.artifacts(ID, slugs[0]) and not bounded.artifacts(ID, slugs[-1])
     assert [bounded.load(ID).measurement(slug).why for slug in slugs] == [noted] * 6
 
 
-def test_without_a_bound_nothing_goes_and_the_room_of_what_is_deleted_is_given_back(kept: store.Store, home: Path):
+@in_a_file
+def test_without_a_bound_nothing_goes_and_the_room_of_what_is_deleted_is_given_back(kept: store.Store):
     for number in range(10):
         put(kept, heavy(number))
     assert numbers(kept) == list(range(10))
-    before = on_disk(home)
+    before = on_disk(kept)
     kept.delete([f"{number:024x}" for number in range(10)])
     put(kept, a_run(OTHER))  # what is written next cuts the journal
-    assert on_disk(home) < before / 2
+    assert on_disk(kept) < before / 2
 
 
 def test_what_an_owner_has_pinned_and_what_goes_on_stays_and_not_more_than_half_of_the_room(bounded: store.Store):

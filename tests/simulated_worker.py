@@ -1,0 +1,33 @@
+"""A worker on simulated subjects: ``python -m tests.simulated_worker`` in place of ``python -m measure worker``.
+
+All of it is Mapbench's own but what is measured, also in its children; and silence is noticed after some seconds.
+"""
+
+import sys
+from typing import Any
+
+from measure import agent, client, machines, making, worker
+from measure.__main__ import main
+from measure.engine.bench import Settings
+from measure.pool.process import Python
+from tests.subjects import LATENCIES_S, HeldSubjects
+
+LOST_S, SILENT_S, ANSWER_S = 8.0, 6.0, 1.0
+
+
+def simulate() -> None:
+    sys.modules["tensorflow"] = None  # type: ignore[assignment]
+    making.SETTINGS = Settings(timeout_floor_s=3_600.0, probes=False, process_peaks=False)
+    making.bound_s = lambda *_, **__: 86_400.0  # a run that is held goes on until a test lets it go
+    worker.launcher = lambda *_: HeldSubjects(latencies_s=LATENCIES_S)
+    client.Python = _python  # type: ignore[misc]
+    machines.LOST_S, machines.ANSWER_S, agent.SILENT_S = LOST_S, ANSWER_S, SILENT_S
+
+
+def _python(code: str, *arguments: str, **more: Any) -> Python:
+    return Python(f"from tests.simulated_worker import simulate; simulate(); {code}", *arguments, **more)
+
+
+if __name__ == "__main__":
+    simulate()
+    sys.exit(main(["worker", *sys.argv[1:]]))
