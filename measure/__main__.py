@@ -10,6 +10,7 @@ import contextlib
 import errno
 import logging
 import os
+import signal
 import socket
 import sys
 import time
@@ -49,7 +50,7 @@ def _measure(arguments: argparse.Namespace) -> int:
     """Measure what is asked for, and write the outcome."""
     if arguments.json is not None and arguments.json != "-":
         check_file("json", arguments.json)
-    if getattr(arguments, "machine", None):
+    if getattr(arguments, "machine", None) is not None:
         return _measure_there(arguments)
     follower = Following(quiet=arguments.quiet)
     with Local(f"a command line, {arguments.command}", follower.say) as here:
@@ -64,13 +65,14 @@ def _measure_there(arguments: argparse.Namespace) -> int:
     asker, follower = Client(), Following(quiet=arguments.quiet)
     if getattr(arguments, "why", False) or getattr(arguments, "continue_from", None):
         raise RequestError("--why and --continue are for what is measured here: leave them out, or --machine")
+    if arguments.json and arguments.machine == "all":
+        raise RequestError("--json takes one run: name one machine")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     if function := given(arguments):
         arguments.workload = asker.give(
             function, seed=whole("seed", arguments.seed or 0, *SEEDS), waiting=lambda _: None
         )
     ids = asker.submit_to_all((compare_request if arguments.command == "compare" else sweep_request)(arguments))
-    if arguments.json and len(ids) > 1:
-        raise RequestError("--json takes one run: name one machine")
     runs = list[Run]()
     try:
         for run_id in ids:

@@ -9,19 +9,20 @@ import asyncio
 import contextlib
 import logging
 import os
-import re
 import signal
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
+import filelock
 import msgspec
 
 from measure import making
 from measure.admission import check
+from measure.checkouts import environment
 from measure.client import Client
-from measure.hosting import limits
+from measure.hosting import NO_DASK, limits
 from measure.machine.environment import VERSION
 from measure.run import place
 from measure.run.encoding import decode
@@ -31,12 +32,13 @@ from measure.run.run import Run
 from measure.store.queue import Order, Standing, Work, WorkerState
 from measure.store.store import Store
 
-# Nobody has asked for so long: the dashboard is lost, and what is measured for it ends. What is sent into a network
-# that is silent for 20 s arrives after 26 s, when TCP sends it again.
+# Nobody has asked about a run for so long: its dashboard is lost, and it ends. What is sent into a network that is
+# silent for 20 s arrives after 26 s, when TCP sends it again.
 SILENT_S = 27.0
+# For so long a scheduler is asked before that is told and begun anew.
+_ASKING_S = 30.0
 # Between two tries to reach the scheduler, and two looks at who still asks.
 _LOOK_S = 1.0
-_NAME = re.compile(r"\w[\w.-]{0,59}", re.ASCII)
 _log = logging.getLogger("mapbench")
 
 
@@ -63,7 +65,7 @@ class Agent:
     def __init__(self, store: Store, client: Client, *, own_code: bool) -> None:
         """``own_code``: code of a person's own is executed here."""
         self._store, self._client, self._own_code = store, client, own_code
-        self._asked_s = time.monotonic()
+        self._asked_s = dict[str, float]()  # when the dashboard has asked last, by run
 
     def hello(self) -> Hello:
         return Hello(VERSION, self._client.host())
@@ -86,6 +88,7 @@ class Agent:
 
     def look(self, run_id: str, version: int, order: Order) -> Progress | None:
         """A run as it stands, beyond a version of it, after an order was given; None where it is not here."""
+        self._asked_s[run_id] = time.monotonic()
         if order:
             self._store.end(run_id, order)
         if (snapshot := self._client.snapshot(run_id)) is None:
@@ -99,16 +102,16 @@ class Agent:
         self._store.delete([run_id])
 
     def answer(self, what: str, *arguments: Any) -> bytes:
-        self._asked_s = time.monotonic()
         return msgspec.json.encode(getattr(self, what)(*arguments))
 
     def watch(self) -> None:
-        """End what is measured for a dashboard that is lost; for a thread of its own, since Dask may wait meanwhile."""
+        """End what is measured for a dashboard that is lost, or that was started again and has begun anew; for a thread
+        of its own, since Dask may wait meanwhile."""
         while True:
             time.sleep(_LOOK_S)
-            if time.monotonic() - self._asked_s > SILENT_S:
-                with contextlib.suppress(StoreError):
-                    for work in self._store.queue.all():
+            with contextlib.suppress(StoreError):
+                for work in self._store.queue.all():
+                    if time.monotonic() - self._asked_s.setdefault(work.id, time.monotonic()) > SILENT_S:
                         self._store.end(work.id)
 
 
@@ -121,53 +124,57 @@ def answer(what: str, *arguments: Any) -> bytes:
     return _agent.answer(what, *arguments)
 
 
-def dask() -> Any:
-    """Dask's module. Raises `RequestError` where it is not installed, being an extra."""
-    try:
-        import distributed
-    except ImportError:
-        raise RequestError("Dask is not installed here: pip install 'mapbench[machines]'") from None
-    return distributed
-
-
 def serve(address: str, name: str, *, python: str | None, own_code: bool) -> None:
     """Measure for the dashboard at the scheduler ``address`` until a signal comes. ``name``: this machine's, and its
     host's without one. Raises `RequestError`."""
     global _agent
-    distributed = dask()
+    try:
+        import distributed  # an extra
+    except ImportError:
+        raise RequestError(NO_DASK) from None
     folder = place.home() / "machines" / name
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if python is not None:
+        with environment(python):  # else its child would say in vain what is wrong with it
+            pass
+    try:
+        lock = filelock.FileLock(folder / "agent.lock").acquire(timeout=0)
+    except filelock.Timeout:
+        raise RequestError(f"another worker measures as {name} here: give this one another --name") from None
     # Of the child, too; and a dashboard with machines of its own, if this machine has one, is another matter.
     os.environ["MAPBENCH_STORE"] = f"sqlite:///{folder / 'runs.db'}"
     os.environ.pop("MAPBENCH_SCHEDULER", None)
-    ends = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ends.set())
     client = Client(starts_worker=True, python=python)
     _agent = Agent(client.store, client, own_code=own_code)
     threading.Thread(target=_agent.watch, daemon=True).start()
-    try:
-        asyncio.run(_stay(distributed, address, name, folder, ends))
-    finally:
-        client.store.close()
+    with lock, contextlib.closing(client.store), contextlib.suppress(asyncio.CancelledError):
+        asyncio.run(_stay(distributed, address, name, folder))
 
 
-async def _stay(dask: Any, address: str, name: str, folder: Path, ends: threading.Event) -> None:
-    """Be a worker of Dask, and another one where the scheduler was lost: a worker does not connect again."""
-    logging.getLogger("distributed").setLevel(logging.ERROR)
+async def _stay(dask: Any, address: str, name: str, folder: Path) -> None:
+    """Be a worker of Dask until a signal comes, and another one where the scheduler was lost: a worker does not connect
+    again."""
+    task: Any = asyncio.current_task()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what fails is told below, without tracebacks
     said = ""
-    while not ends.is_set():
+    _log.warning("asks the scheduler %s", address)
+    while True:
         try:
-            # One run at a time; Dask's own limit of memory would count what is measured.
+            # One run at a time. Dask's own limit of memory would count what is measured, and its pages of a worker
+            # would be for everybody who reaches this machine.
             worker = dask.Worker(
-                address, nthreads=1, name=name, memory_limit=0, local_directory=str(folder), dashboard=False,
+                address, nthreads=1, name=name, memory_limit=0, local_directory=str(folder), death_timeout=_ASKING_S,
+                dashboard_address="127.0.0.1:0",
             )  # fmt: skip
             async with worker:
                 _log.warning("measures for %s as %s", address, name)
                 said = ""
-                while worker.status.name == "running" and not ends.is_set():
+                while worker.status.name == "running":
                     await asyncio.sleep(_LOOK_S)
         except Exception as error:  # Dask's are of many kinds
-            if said != (said := f"{type(error).__name__}: {error}"):
-                _log.warning("the scheduler %s is not reached yet: %s", address, said)
+            cause = error.__cause__ or error
+            if said != (said := type(cause).__name__):  # once: in words, some name the time
+                _log.warning("the scheduler %s does not take this machine yet: %s: %s", address, said, cause)
         await asyncio.sleep(_LOOK_S)

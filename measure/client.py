@@ -30,7 +30,7 @@ from measure.run.run import Run
 from measure.run.sweep_request import SweepRequest
 from measure.store.queue import Answer, Job, Order, Work, WorkerState
 from measure.store.store import Snapshot, Store
-from workloads import functions, places
+from workloads import elems_file, functions, places
 
 # Each request costs so much of its visitor's day: else whoever asks and cancels all day would fill the store.
 _ASKING_S = 1.0
@@ -124,7 +124,15 @@ class Client:
             raise RequestError(f"no machine has the device {base.device}")
         bases = [replace(base, machine=name or msgspec.UNSET) for name in names]
         each = [dataclasses.replace(asked, base=one) if isinstance(asked, SweepRequest) else one for one in bases]
-        return [self.submit(one, visitor=visitor) for one in each]
+        ids = list[str]()
+        try:
+            for one in each:
+                ids.append(self.submit(one, visitor=visitor))
+        except RequestError:  # all of them, or none
+            for run_id in ids:
+                self.cancel(run_id, visitor)
+            raise
+        return ids
 
     def submit(
         self, asked: making.Asked, parent: str | None = None, visitor: Visitor = NOBODY, *,
@@ -135,7 +143,8 @@ class Client:
         ``parent``: the run that it repeats, which answers nothing then; ``visitor``: who asks; ``continue_from``: the
         sweep whose measurements are taken over, and which becomes the parent. Raises `RequestError` where it is beyond
         what is allowed, can neither fit nor end in time, names what is not there, or the store cannot be written."""
-        machine = self._machine(asked)
+        base = asked.base if isinstance(asked, SweepRequest) else asked
+        machine = base.machine or "" if isinstance(base, Request) else ""
         worker = self._worker(machine)
         if machine and continue_from:
             raise RequestError(f"a sweep of {machine} cannot be continued from here: measure it again")
@@ -144,6 +153,8 @@ class Client:
         run_id, parent = place.new_id(), continue_from or parent
         earlier = making.taken_over(self.store, continue_from, asked, worker.start_method, worker.details)
         first = making.measuring(run_id, asked, NoLauncher(), lambda _: None, parent=parent, earlier=earlier).view()
+        if machine and (own := first.run.request.own) and elems_file.named(msgspec.json.encode(own.given.code)):
+            raise RequestError(f"an array from a file is measured on this machine alone, and not on {machine}")
         if not parent and not machine and (recent := self._answer_to(first.run, worker)):
             return recent
         work = Work(
@@ -223,16 +234,12 @@ class Client:
         if not machine:
             return worker
         if (there := self.machines()).get(machine) is None:
-            are = f"{text.listed([*there])} can be used" if there else "there are no others than this one"
+            ready = [name for name, state in there.items() if state.state == "ready"]
+            are = f"{text.listed(ready)} can be used" if ready else "there are no others than this one"
             raise RequestError(f"machine {machine!r} is not there: {are}")
         if there[machine].state == "failed":
             raise RequestError(there[machine].message)
         return there[machine]
-
-    def _machine(self, asked: making.Asked) -> str:
-        """The name of the machine that a request names; empty for this one."""
-        base = asked.base if isinstance(asked, SweepRequest) else asked
-        return base.machine or "" if isinstance(base, Request) else ""
 
     def _add(self, work: Work, visitor: Visitor, run: Run | None = None) -> None:
         """Admit a visitor's work, and put it into the queue. ``run``: the one that is to be measured by it. Raises

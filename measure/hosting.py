@@ -4,6 +4,7 @@ import ipaddress
 import os
 import re
 from dataclasses import dataclass, field, fields
+from importlib.util import find_spec
 from typing import Any
 
 from workloads import places
@@ -11,6 +12,7 @@ from workloads import places
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 PROXIES = "MAPBENCH_TRUSTED_PROXIES"
 METRICS = "MAPBENCH_METRICS"
+NO_DASK = "Dask is needed, which is not installed here: pip install distributed"
 
 
 class SettingError(ValueError):
@@ -106,7 +108,10 @@ def _text(variable: str, form: str, needed: str, *, quote: bool = True) -> str:
 def scheduler() -> str:
     """The address of Dask's scheduler, by which other machines measure; empty: none do. Raises `SettingError`."""
     form = r"(?:(?:tcp|tls)://[\w.\[\]:-]+:\d+)?"
-    return _text("MAPBENCH_SCHEDULER", form, "the address of a Dask scheduler is needed, as tcp://127.0.0.1:8786")
+    address = _text("MAPBENCH_SCHEDULER", form, "the address of a Dask scheduler is needed, as tcp://127.0.0.1:8786")
+    if address and find_spec("distributed") is None:
+        raise SettingError(f"MAPBENCH_SCHEDULER={address!r} is not valid: {NO_DASK}")
+    return address
 
 
 def check() -> None:

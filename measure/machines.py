@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import functools
 import logging
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,11 +17,13 @@ from msgspec.structs import replace
 from measure import agent, making
 from measure.agent import Hello, Progress
 from measure.engine.record import View
+from measure.hosting import limits
 from measure.machine.environment import VERSION
 from measure.pool.launcher import NoLauncher
 from measure.pool.privacy import without_folders
 from measure.run.request import MACHINE, RequestError
 from measure.run.run import Run
+from measure.store import imports
 from measure.store.queue import Order, Work, WorkerState
 from measure.store.store import Snapshot, Store, closed
 from measure.worker import Worker
@@ -40,7 +41,7 @@ _log = logging.getLogger("mapbench")
 _KEPT = "what had arrived is kept"
 
 
-class NotThere(Exception):
+class NotConnected(Exception):
     """A machine is not connected to the scheduler."""
 
 
@@ -70,7 +71,7 @@ class Remote:
                 raise RequestError(refusal)
             while self._look(run_id) != "finished":
                 time.sleep(_LOOK_S)
-        except RequestError as error:
+        except (RequestError, msgspec.MsgspecError) as error:
             return closed(self._view.run, "interrupted", str(error))
         with contextlib.suppress(RequestError):
             self._ask("forget", run_id)
@@ -84,9 +85,14 @@ class Remote:
         answer = self._ask("look", run_id, self._view.version, self._order)
         if (now := msgspec.json.decode(answer, type=Progress | None)) is None:
             raise RequestError(f"the machine has no such run any more; {_KEPT}")
+        run = self._view.run
+        if now.run is not None:
+            if (now.run.id, now.run.kind) != (run_id, run.kind) or any(imports.faults(now.run, "$")):
+                raise RequestError(f"the machine has answered with what is not this run; {_KEPT}")
+            run = replace(now.run, request=run.request)  # as it was asked for, whatever came back
         ago_s = now.elapsed_s or 0.0
         self._view = View(
-            now.run or self._view.run, version=now.version, started_s=time.monotonic() - ago_s,
+            run, version=now.version, started_s=time.monotonic() - ago_s,
             **msgspec.structs.asdict(now.standing),
         )  # fmt: skip
         self._publish(self._view)
@@ -113,12 +119,14 @@ class Machine(Worker):
             return
         self._told_s = now_s
         try:
-            hello = msgspec.json.decode(self._call("hello"), type=Hello)
-            state = dataclasses.replace(hello.state, files={}, machine=self.machine)
-            if hello.version != VERSION:
-                differ = f"{self.machine} has Mapbench {hello.version}, and this dashboard {VERSION}: install the same"
-                state = dataclasses.replace(state, state="failed", message=differ)
-        except NotThere:
+            hello = self._call("hello")
+            if (version := msgspec.json.decode(hello)["version"]) != VERSION:  # whatever else it says
+                differ = f"{self.machine} has Mapbench {version}, and this dashboard {VERSION}: install the same"
+                state = WorkerState("failed", differ, machine=self.machine)
+            else:
+                state = msgspec.json.decode(hello, type=Hello).state
+                state = dataclasses.replace(state, files={}, machine=self.machine)
+        except NotConnected:
             self.end()
             return
         except Exception as error:  # Dask's are of many kinds
@@ -149,15 +157,18 @@ class Scheduler:
     """Dask's scheduler, and the machines that are connected to it, each of which has a thread here."""
 
     def __init__(self, address: str) -> None:
-        """Raises `RequestError` where Dask is not installed."""
-        self._dask = agent.dask()
+        import distributed  # an extra
+
+        self._dask: Any = distributed
         self._address, self._client = address, cast(Any, None)
         self._addresses = dict[str, str]()  # of the machines, by their names
         self._machines = dict[str, tuple[Machine, threading.Thread]]()
+        self._ends = threading.Event()
         threading.Thread(target=self._follow, name="mapbench-scheduler", daemon=True).start()
 
     def end(self) -> None:
-        """End what other machines measure, with what there is."""
+        """End what other machines measure, with what there is; what waits goes on waiting."""
+        self._ends.set()
         for machine, _ in [*self._machines.values()]:
             machine.end()
         for _, thread in [*self._machines.values()]:
@@ -178,11 +189,12 @@ class Scheduler:
 
     def _look(self) -> None:
         """Have a thread for each machine that is connected."""
-        there = self._client.scheduler_info()["workers"]
+        there = self._client.scheduler_info(n_workers=-1)["workers"]  # some versions tell of five
         self._addresses = {str(about["name"]): address for address, about in there.items()}
         for name in self._addresses:
-            if MACHINE.fullmatch(name) and name != socket.gethostname() and not self._has(name):
-                machine = Machine(name, Store(), functools.partial(self._call, name))
+            if MACHINE.fullmatch(name) and not self._has(name) and not self._ends.is_set():
+                store = Store(most_bytes=limits().store_bytes)
+                machine = Machine(name, store, functools.partial(self._call, name))
                 thread = threading.Thread(target=machine.serve, name=f"mapbench-{name}", daemon=True)
                 self._machines[name] = machine, thread
                 thread.start()
@@ -192,6 +204,6 @@ class Scheduler:
 
     def _call(self, name: str, *what: Any) -> bytes:
         address = self._addresses.get(name)
-        if address is None or self._client is None:
-            raise NotThere(name)
+        if address is None:
+            raise NotConnected(name)
         return self._client.run(agent.answer, *what, workers=[address], callback_timeout=ANSWER_S)[address]

@@ -71,8 +71,8 @@ class AppServer:
     ) -> "AppServer":
         """Start ``app`` with its runs stored in ``home``, and return once it answers.
 
-        ``env`` is added to the environment of this process; ``module`` serves the app. Raises RuntimeError with the log
-        where the server ends or stays silent.
+        ``env`` is added to the environment of this process; ``module``, with its arguments, serves the app. Raises
+        RuntimeError with the log where the server ends or stays silent.
         """
         home.mkdir(parents=True, exist_ok=True)
         port = free_port()
@@ -84,7 +84,7 @@ class AppServer:
             "browser.gatherUsageStats": "false",
             "logger.enableRich": "false",  # its colour codes would split the words that tests look for
         }
-        command = [sys.executable, "-m", module, "run", str(app)]
+        command = [sys.executable, "-m", *module.split(), "run", str(app)]
         command += [part for name, value in options.items() for part in (f"--{name}", value)]
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", "MAPBENCH_HOME": str(home), "MAPBENCH_TOKEN": TOKEN}
         environment |= env or {}

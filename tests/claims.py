@@ -39,9 +39,6 @@ def evidence(test: Predicate, yes: bool) -> Evidence:
     raise AssertionError(f"no evidence can be made for {type(test).__name__}: give it a case in evidence")
 
 
-# --- evidence of each kind --------------------------------------------------------------------------------------------
-
-
 def timed(need: Need, seconds: Mapping[str, float]) -> Evidence:
     """Evidence with these times."""
     if isinstance(need, Script):

@@ -157,7 +157,7 @@ def app_server(start_app: Callable[..., AppServer]) -> Iterator[AppServer]:
 
     A test leaves nothing that is measured, also where it fails; it may find runs that others have left.
     """
-    server = start_app("tests.simulated_server")
+    server = start_app("tests.simulated_worker streamlit")
     yield server
     kept = Store(server.home)
     (server.home / GO_ON).touch()
@@ -196,26 +196,13 @@ def watch() -> Iterator[Watch]:
 
 
 @pytest.fixture
-def new_page(browser: Browser, watch: Watch) -> Iterator[Callable[..., Page]]:
-    """``new_page(width=1280, height=800, color_scheme="light")`` opens a page.
-
-    All pages are of one context: scripts that one page has compiled, the next one takes from the cache. Each is a
-    session of its own all the same.
-    """
-
-    def open_page(width: int = 1280, height: int = 800, color_scheme: str = "light") -> Page:
-        page = browser.contexts[0].new_page()
-        page.set_viewport_size({"width": width, "height": height})
-        page.emulate_media(color_scheme=color_scheme)
-        page.set_default_timeout(1000 * ANSWER_S)
-        watch.follow(page)
-        return page
-
-    yield open_page
-    for page in browser.contexts[0].pages:
-        page.close()
-
-
-@pytest.fixture
-def page(new_page: Callable[..., Page]) -> Page:
-    return new_page()
+def page(browser: Browser, watch: Watch) -> Iterator[Page]:
+    """A page, with a session of its own. All are of one context: scripts that one has compiled, the next one takes from
+    the cache."""
+    page = browser.contexts[0].new_page()
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.set_default_timeout(1000 * ANSWER_S)
+    watch.follow(page)
+    yield page
+    for one in browser.contexts[0].pages:
+        one.close()

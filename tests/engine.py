@@ -1,7 +1,6 @@
 """Shared by the tests of the engine: strategies that misbehave, a host that runs them, and ways to wait for it."""
 
 import contextlib
-import itertools
 import json
 import os
 import subprocess
@@ -10,8 +9,8 @@ import textwrap
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -216,34 +215,14 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), **more}
 
 
-@dataclass
-class Talk:
-    """The messages of one subject until its end."""
-
-    spec: Spec
-    messages: list[dict[str, Any]] = field(default_factory=list)
-    exit: dict[str, Any] | None = None
-
-    @property
-    def said(self) -> list[str]:
-        """The kinds of its messages; of several of one kind in a row, one."""
-        return [kind for kind, _ in itertools.groupby(message["event"] for message in self.messages)]
-
-
-def talk(launcher: Launcher, specs: Iterable[Spec]) -> list[Talk]:
-    """Start subjects, take each through its role, and return what they said, in their order."""
+def talk(launcher: Launcher, spec: Spec) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """What a subject says that is taken through its role, and its end."""
     events: Events = deque()
-    live = {launcher.start(spec, events): Talk(spec) for spec in specs}
-    talks = [*live.values()]
+    subject, said = launcher.start(spec, events), list[dict[str, Any]]()
     following = {"ready": {"op": "first_call"}, "first_call": {"op": "turn"}, "sampled": {"op": "stop"}}
-    while live:
-        event = launcher.next(events, RUN_S)
-        assert event is not None, f"silent for {RUN_S:.0f} s: {[(one.spec.name, one.said) for one in live.values()]}"
-        if event.kind == "exit":
-            live.pop(event.subject).exit = event.fields
-            continue
-        message = json.loads(event.fields)
-        live[event.subject].messages.append(message)
-        if message.get("event") in following:
-            launcher.send(event.subject, following[message["event"]])
-    return talks
+    while (event := launcher.next(events, RUN_S)) is not None and event.kind == "message":
+        said.append(json.loads(event.fields))
+        if order := following.get(said[-1]["event"]):
+            launcher.send(subject, order)
+    assert event is not None, f"silent for {RUN_S:.0f} s: {said}"
+    return said, event.fields

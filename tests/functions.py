@@ -97,9 +97,6 @@ def other_axes(x):
 def two(x, y):
     return x
 
-def text(x):
-    return "a"
-
 def exits(x):
     raise SystemExit(3)
 

@@ -19,13 +19,14 @@ STEP_S = {"reference": 0.3, "memory": 0.4, "timing": 0.1, "first_call": 0.2, "tu
 
 
 class Clock:
-    """The time that the engine sees. Waiting for an event moves it on; so does whoever sets ``now_s``."""
+    """The time that the engine sees. Waiting for an event moves it on; so does whoever sets ``now_s``, or ``asleep_s``
+    of a machine that has slept. ``pause_s``: what is taken for a pause."""
 
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.now_s = 0.0
-        time = SimpleNamespace(monotonic=lambda: self.now_s, clock_gettime=lambda _: self.now_s, CLOCK_MONOTONIC=1)
-        patch.setattr(clock_module, "time", time)
-        patch.setattr(clock_module, "PAUSE_S", math.inf)
+    def __init__(self, patch: pytest.MonkeyPatch, pause_s: float = math.inf) -> None:
+        self.now_s = self.asleep_s = 0.0
+        awake, always = lambda: self.now_s, lambda _: self.now_s + self.asleep_s
+        patch.setattr(clock_module, "time", SimpleNamespace(monotonic=awake, clock_gettime=always, CLOCK_MONOTONIC=1))
+        patch.setattr(clock_module, "PAUSE_S", pause_s)
         leave_the_machine(patch)
 
 
@@ -48,10 +49,10 @@ class Slow(Subjects):
     @property
     def living(self) -> list[str]:
         """Names of those that do not end by themselves."""
-        return [self._names[number] for number in self._alive if number not in self._ending]
+        return [self.numbered[number].name for number in self._alive if number not in self._ending]
 
     def _answer(self, subject: int, step: str, messages: list[Message]) -> None:
-        if self.hangs(step, self._names[subject]):
+        if self.hangs(step, self.numbered[subject].name):
             self._hanging.add(subject)
             return
         begun_s = max(self.clock.now_s, self.busy_until_s.get(subject, 0.0))

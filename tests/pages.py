@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,8 +34,6 @@ class FakeClient:
         self.snapshots: dict[str, Snapshot] = {}
         self.submitted: list[Request] = []
         self.submitted_sweeps: list[SweepRequest] = []
-        # The id of what is asked for next.
-        self.new_id: Callable[[], str] = lambda: RUN_ID
         # Of each sweep the run that it repeats, and the one that it goes on with.
         self.sweeps_of: list[tuple[str | None, str | None]] = []
         self.cancelled: list[str] = []
@@ -43,6 +41,8 @@ class FakeClient:
         self.waiting: tuple[str, ...] = ()
         self.state = WorkerState("ready", "", ("CPU:0",))
         self.others: dict[str, WorkerState] = {}
+        # The id of what is asked for next.
+        self.new_id = lambda: RUN_ID
         self.refusal: str | None = None
         self.store: Any = SimpleNamespace(artifacts=lambda run_id, slug: [why.GRAPH, why.TRACE])
         # The run that is explained.
@@ -62,8 +62,7 @@ class FakeClient:
         return self._queue(replace(swept, request=request.base.record(), axes=list(request.axes), points=[]))
 
     def _queue(self, run: Run) -> str:
-        run_id = self.new_id()
-        self.show(replace(run, id=run_id), "queued", position=2)
+        self.show(replace(run, id=(run_id := self.new_id())), "queued", position=2)
         return run_id
 
     def show(self, run: Run, state: Any = "finished", **more: Any) -> None:
@@ -128,13 +127,18 @@ def example() -> Run:
 
 
 def open_page(page: str = "compare", **params: str | list[str]) -> AppTest:
-    """Open a page of the app with these query parameters, as it is drawn first."""
+    """Open a page of the app with these query parameters, as it is drawn first, without a fault."""
+    return calm(drawn(page, **params))
+
+
+def drawn(page: str = "compare", **params: str | list[str]) -> AppTest:
+    """The same, with whatever fault it shows."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=ANSWER_S)
     if page != "compare":  # which is the app's first
         app.switch_page(f"views/pages/{page}.py")
     for name, value in params.items():
         app.query_params[name] = value
-    return calm(app.run())
+    return app.run()
 
 
 def calm(app: AppTest) -> AppTest:

@@ -1,10 +1,13 @@
-"""A worker on simulated subjects: ``python -m tests.simulated_worker`` in place of ``python -m measure worker``.
+"""A worker, or an app with its worker, on simulated subjects: ``python -m tests.simulated_worker mapbench worker``, or
+``… streamlit run app.py``.
 
 All of it is Mapbench's own but what is measured, also in its children; and silence is noticed after some seconds.
 """
 
 import sys
 from typing import Any
+
+from streamlit.web import cli
 
 from measure import agent, client, machines, making, worker
 from measure.__main__ import main
@@ -30,4 +33,5 @@ def _python(code: str, *arguments: str, **more: Any) -> Python:
 
 if __name__ == "__main__":
     simulate()
-    sys.exit(main(["worker", *sys.argv[1:]]))
+    program, *words = sys.argv[1:]
+    sys.exit(main(words) if program == "mapbench" else cli.main(words))

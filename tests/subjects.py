@@ -63,7 +63,7 @@ class Subjects:
     ``answers``: role → what a subject of it says instead of the usual. ``on_turn``: called before each turn with its
     number, from 1.
 
-    It keeps ``specs``, what was started; ``most_alive``, how many lived at once; and ``commands``, the number of a
+    It keeps what was started, ``numbered``; ``most_alive``, how many lived at once; and ``commands``, the number of a
     timing subject with what it was told, or ``start``, in that order.
     """
 
@@ -75,7 +75,8 @@ class Subjects:
     answers: Mapping[str, Callable[[Spec], list[Message]]] = field(default_factory=dict)
     on_turn: Callable[[int], object] = lambda number: None
     start_method: Literal["fork", "fresh"] = "fork"
-    specs: list[Spec] = field(default_factory=list)
+    devices: tuple[str, ...] = ("CPU:0", "GPU:0", "GPU:1")
+    numbered: dict[int, Spec] = field(default_factory=dict)
     most_alive: int = 0
     commands: list[tuple[int, str]] = field(default_factory=list)
     is_lost: bool = False
@@ -83,8 +84,12 @@ class Subjects:
 
     def __post_init__(self) -> None:
         self._numbers = itertools.count(1)
-        self._alive: dict[int, tuple[str, Events]] = {}
-        self._names: dict[int, str] = {}
+        self._alive: dict[int, Events] = {}
+
+    @property
+    def specs(self) -> list[Spec]:
+        """What was started, in that order."""
+        return [*self.numbered.values()]
 
     @property
     def roles(self) -> list[str]:
@@ -94,18 +99,18 @@ class Subjects:
     @property
     def living(self) -> list[str]:
         """Names of those that live."""
-        return [name for name, _ in self._alive.values()]
+        return [self.numbered[subject].name for subject in self._alive]
 
     @property
     def turns(self) -> list[str]:
         """Names of those that took a turn, in that order."""
-        return [self._names[subject] for subject, told in self.commands if told == "turn"]
+        return [self.numbered[subject].name for subject, told in self.commands if told == "turn"]
 
     # --- a launcher's side -------------------------------------------------------------------------------------------
 
     def state(self) -> HostState:
         state: State = "restarting" if self.is_lost else "ready"
-        return HostState(state, "", ("CPU:0", "GPU:0", "GPU:1"), {"gpus": [], "cuda": None, "cudnn": None})
+        return HostState(state, "", self.devices, {"gpus": [], "cuda": None, "cudnn": None})
 
     def wait_ready(self, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
         was_lost, self.is_lost = self.is_lost, False
@@ -113,8 +118,7 @@ class Subjects:
 
     def start(self, spec: Spec, events: Events) -> int:
         number = next(self._numbers)
-        self.specs.append(spec)
-        self._alive[number], self._names[number] = (spec.name, events), spec.name
+        self._alive[number], self.numbered[number] = events, spec
         self.most_alive = max(self.most_alive, len(self._alive))
         self._answer(number, spec.role, self.answers.get(spec.role, self._usual)(spec))
         if spec.role == "timing":
@@ -132,11 +136,11 @@ class Subjects:
         if message["op"] == "stop":
             self.kill(subject)
         else:
-            self._answer(subject, message["op"], self._answers(self._alive[subject][0], message))
+            self._answer(subject, message["op"], self._answers(self.numbered[subject], message))
 
     def kill(self, subject: int) -> None:
-        if entry := self._alive.pop(subject, None):
-            entry[1].append(Event(subject, "exit", {"status": 0, "tail": ""}))
+        if (events := self._alive.pop(subject, None)) is not None:
+            events.append(Event(subject, "exit", {"status": 0, "tail": ""}))
 
     def next(self, events: Events, timeout_s: float) -> Event | None:
         end_s = time.monotonic() + timeout_s
@@ -154,11 +158,14 @@ class Subjects:
         for message in messages:
             is_end = message == LOST
             self.is_lost = self.is_lost or is_end
-            self._alive[subject][1].append(Event(subject, "exit" if is_end else "message", message))
+            self._alive[subject].append(Event(subject, "exit" if is_end else "message", message))
 
     def _end(self, subject: int) -> None:
         """A subject has done its part."""
         self.kill(subject)
+
+    def _call_s(self, spec: Spec) -> float:
+        return self.latencies_s.get(spec.name, self.call_s)
 
     def _usual(self, spec: Spec) -> list[Message]:
         match spec.role:
@@ -167,8 +174,7 @@ class Subjects:
             case "reference":
                 return [{"event": "saved"}]
             case "memory":
-                call_s = 2 * self.latencies_s.get(spec.name, self.call_s)
-                return measured(call_s=call_s, traces_anew=int(spec.name in self.for_values))
+                return measured(call_s=2 * self._call_s(spec), traces_anew=int(spec.name in self.for_values))
             case "timing":
                 return [{"event": "ready", "runtime_s": 0.1}]
             case "probes":
@@ -179,11 +185,11 @@ class Subjects:
                 return [{"event": "why", "why": msgspec.to_builtins(why.Explained(op_count=1, profiled_s=0.005))}]
         raise AssertionError(f"nothing is known of {spec.role}")
 
-    def _answers(self, slug: str, message: Message) -> list[Message]:
-        call_s = self.latencies_s.get(slug, self.call_s)
+    def _answers(self, spec: Spec, message: Message) -> list[Message]:
+        call_s = self._call_s(spec)
         if message["op"] == "first_call":
             return [{"event": "first_call", "seconds": 2 * call_s}]
-        if self.failing == (slug, self.turns.count(slug)):
+        if self.failing == (spec.name, self.turns.count(spec.name)):
             return [error()]
         sampled = {"event": "sampled", "calls": 2, "seconds": [call_s] * SAMPLES_A_TURN}
         used = {"faults": FAULTS, "kernel_s": 0.0, "cpu_s": 0.0}
@@ -194,20 +200,11 @@ class Subjects:
 class HeldSubjects(Subjects):
     """Subjects of which some keep their runs waiting."""
 
-    held: set[int] = field(default_factory=set)
+    devices: tuple[str, ...] = ("CPU:0",)
     waiting: list[tuple[int, Message]] = field(default_factory=list)  # what they were told
 
-    def state(self) -> HostState:
-        return HostState("ready", "", ("CPU:0",), {"gpus": [], "cuda": None, "cudnn": None})
-
-    def start(self, spec: Spec, events: Events) -> int:
-        subject = super().start(spec, events)
-        if re.search(rf"\bbatch={HELD_BATCH}\b", spec.script):
-            self.held.add(subject)
-        return subject
-
     def send(self, subject: int, message: Message) -> None:
-        if subject in self.held and message["op"] == "turn":
+        if message["op"] == "turn" and re.search(rf"\bbatch={HELD_BATCH}\b", self.numbered[subject].script):
             self.waiting.append((subject, message))
         else:
             super().send(subject, message)

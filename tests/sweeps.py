@@ -2,17 +2,16 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from measure.engine.bench import Settings
 from measure.engine.sweep import Sweep
-from measure.pool.launcher import Events
 from measure.run.run import Measurement, Point, Run
 from measure.run.sweep_request import SweepRequest, parse_sweep
 from measure.subject.messages import Spec
 from tests.engine import QUICK
-from tests.subjects import Message, Subjects
+from tests.subjects import Subjects
 
 RUN_ID = "0" * 24
 
@@ -32,24 +31,12 @@ def size_of(spec: Spec) -> dict[str, int]:
 
 @dataclass
 class Sized(Subjects):
-    """Subjects whose calls take ``seconds(slug, **sizes)``; timing ones for which ``silent(slug, **sizes)`` is true do
-    not answer."""
+    """Subjects whose calls take ``seconds(slug, **sizes)``."""
 
     seconds: Callable[..., float] = lambda slug, **size: 0.005
-    silent: Callable[..., bool] = lambda slug, **size: False
-    sizes: dict[int, dict[str, int]] = field(default_factory=dict)
 
-    def start(self, spec: Spec, events: Events) -> int:
-        self.latencies_s = {spec.name: self.seconds(spec.name, **size_of(spec))}
-        number = super().start(spec, events)
-        self.sizes[number] = size_of(spec)
-        return number
-
-    def send(self, subject: int, message: Message) -> None:
-        slug, size = self._names[subject], self.sizes[subject]
-        if not self.silent(slug, **size):
-            self.latencies_s = {slug: self.seconds(slug, **size)}
-            super().send(subject, message)
+    def _call_s(self, spec: Spec) -> float:
+        return self.seconds(spec.name, **size_of(spec))
 
     def started(self, role: str) -> list[tuple[str, int]]:
         """Strategy and batch of the subjects of a role, in the order in which they were started."""

@@ -247,20 +247,3 @@ def winners(run_id: str = "0123456789abcdef01234567") -> Run:
 
 def latency(median_s: float, half: float = 0.02) -> Latency:
     return Latency(median_s=median_s, low_s=median_s * (1 - half), high_s=median_s * (1 + half))
-
-
-def timed_run(**median_s: float) -> Run:
-    """A run of strategies with these latencies (names with __ for the dot), ranked one after the other."""
-    measurements = []
-    for name, value in median_s.items():
-        mapper, _, mode = name.partition("__")
-        own = {"strategy": f"{mapper}.{mode}", "mapper": mapper, "mode": mode, "latency": latency(value)}
-        measurements.append(replace(measurement("batched.graph", np.random.default_rng(1)), replicas=[], **own))
-    slugs = sorted((m.strategy for m in measurements), key=lambda slug: median_s[slug.replace(".", "__")])
-    request = Request(
-        workload="image_sqrt", size={"batch": 1}, dtype="float32", device="CPU:0", strategies=slugs, budget_s=1.0
-    )
-    return Run(
-        id="0" * 24, created="2025-01-01T00:00:00Z", request=request, measurements=measurements,
-        ranking=[[slug] for slug in slugs],
-    )  # fmt: skip

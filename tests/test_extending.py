@@ -19,9 +19,10 @@ from tests.test_docs import blocks
 WORKLOAD, SEVERAL, MAPPER, CLAIM = blocks(ROOT / "docs/extending.md", "python")
 
 
-@pytest.fixture
-def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The files in folders that the settings name."""
+def test_workloads_and_a_mapper_are_listed_and_measured(
+    host: Launcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files are in folders that the settings name."""
     for variable, files in (
         (workloads.VARIABLE, {"square_plus_one.py": WORKLOAD, "slope.py": SEVERAL}),
         ("MAPBENCH_MAPPERS", {"one_at_a_time.py": MAPPER}),
@@ -31,10 +32,6 @@ def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for name, source in files.items():
             (folder / name).write_text(source, encoding="utf-8")
         monkeypatch.setenv(variable, str(folder))
-
-
-@pytest.mark.usefixtures("own_files")
-def test_workloads_and_a_mapper_are_listed_and_measured(host: Launcher) -> None:
     assert listing.broken() == {}
     assert "one_at_a_time" in [mapper.slug for mapper in strategies.mappers()]
     for workload, strategy in (

@@ -114,8 +114,6 @@ def test_the_process_of_the_pages_imports_no_tensorflow() -> None:
     assert [module for module in set(known) - pages if PAGES & foreign(imported(known[module]))] == []
 
 
-# --- packages --------------------------------------------------------------------------------------------------------
-
 # Modules whose package has another name.
 DISTRIBUTIONS = {"vl_convert": "vl-convert-python"}
 OWN = {"__future__", "app", "mapbench", "measure", "strategies", "views", "workloads"}

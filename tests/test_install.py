@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from statistics import median
 
@@ -15,6 +16,7 @@ import pytest
 from measure.judge.analysis import analyse
 from measure.run.encoding import decode, encode
 from tests.browser import ROOT
+from tests.cluster import INSTALL
 from tests.deadlines import RUN_S
 from tests.test_docs import README, blocks
 
@@ -31,24 +33,21 @@ def outside(folder: Path, *command: str | Path, **variables: str) -> str:
         command, cwd=folder, env={**environment, **variables}, capture_output=True, text=True, timeout=RUN_S
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def copy_source(folder: Path) -> None:
-    """Copy what the project is built from, as a build leaves files beside it."""
-    for name in ("pyproject.toml", "setup.py", "requirements.txt", "README.md", "app.py", ".streamlit", *PACKAGES):
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
-        copy(ROOT / name, folder / name)
+    return done.stdout + done.stderr
 
 
 def test_the_project_is_installed_whole_and_measures_the_example_of_the_readme_from_another_folder(
     tmp_path: Path,
 ) -> None:
-    source, installed, file = (tmp_path / name for name in ("source", "installed", "run.json"))
+    source, prefix, file = (tmp_path / name for name in ("source", "prefix", "run.json"))
     source.mkdir()
-    copy_source(source)
-    pip = (sys.executable, "-m", "pip", "--quiet", "install", "--no-deps", "--no-build-isolation", "--no-index")
-    outside(source, *pip, "--target", installed, source)
+    # A build leaves files beside what it is built from.
+    for name in ("pyproject.toml", "setup.py", "requirements.txt", "README.md", "app.py", ".streamlit", *PACKAGES):
+        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy2)(ROOT / name, source / name)
+    # What it needs, for other machines too, is installed here, and cannot be brought: so all of it is named.
+    pip = (sys.executable, "-m", *shlex.split(INSTALL), "--quiet", "--no-build-isolation", "--no-index")
+    assert "extra" not in outside(source, *pip, "--prefix", prefix)
+    installed = Path(sysconfig.get_path("purelib", "posix_prefix", {"base": prefix}))
     own = [path for name in PACKAGES for path in (ROOT / name).rglob("*") if path.suffix in (".py", ".json")]
     names = [path.relative_to(ROOT) for path in (*own, ROOT / "app.py", ROOT / ".streamlit" / "config.toml")]
     assert [name for name in names if not (installed / name).is_file()] == []
@@ -58,7 +57,7 @@ def test_the_project_is_installed_whole_and_measures_the_example_of_the_readme_f
     # Without oneDNN and its pool, these outputs would come from the C library but for the line of the script.
     variables = {"PYTHONPATH": str(installed), "TF_ENABLE_ONEDNN_OPTS": "0"}
     options = (*words[3:], "--budget", "60", "--quiet", "--json", str(file))
-    out, data = outside(tmp_path, installed / "bin" / "mapbench", *options, **variables), file.read_bytes()
+    out, data = outside(tmp_path, prefix / "bin" / "mapbench", *options, **variables), file.read_bytes()
     run = decode(data)
     assert json.loads(data)["schema"] == "mapbench.run/1" and encode(run) + b"\n" == data
     assert analyse(run) == run, "all that is derived can be computed anew from it"

@@ -95,9 +95,6 @@ def test_a_mapped_function_is_the_live_one_at_any_batch(tf: Any, host: Launcher,
     assert np.allclose(mapped(rows), layer(rows * 2), atol=1e-6)
 
 
-# --- how results are shown -------------------------------------------------------------------------------------------
-
-
 def test_it_is_shown_below_the_cell_of_a_notebook_and_elsewhere_in_a_browser(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -119,9 +116,6 @@ def test_it_is_shown_below_the_cell_of_a_notebook_and_elsewhere_in_a_browser(
     found.show()
     assert [chart.to_dict() for chart in drawn] == [chart.to_dict() for chart in found.charts]
     assert len(drawn) == 1 and str(found) in capsys.readouterr().out
-
-
-# --- the best one, and what is raised --------------------------------------------------------------------------------
 
 
 def test_the_best_of_equals_is_named_with_a_warning_and_where_there_is_none_the_reasons_are(

@@ -59,9 +59,6 @@ def executed(sent: Given) -> dict[str, Any]:
     return space
 
 
-# --- functions -------------------------------------------------------------------------------------------------------
-
-
 def test_a_function_goes_as_source_with_what_it_uses():
     sent = given(twice_halved, numbers, same, same)
     assert (sent.function, sent.elems, sent.batched, sent.reference) == ("twice_halved", "numbers", "same", "same")
@@ -120,8 +117,6 @@ def test_what_cannot_be_sent_is_named():
             given(fn, elems, None, None)
 
 
-# --- elements --------------------------------------------------------------------------------------------------------
-
 X, Y = np.arange(6.0).reshape(3, 2), np.full((3, 2), 7.0)
 
 
@@ -159,9 +154,6 @@ def test_elements_that_are_too_many_are_refused_before_they_are_saved(tmp_path: 
     for nest in (rows, {"a": {"b": (X, rows)}}):
         with pytest.raises(NotSendable, match=r"^the elements hold \d+\.0 GiB, and at most 4 GiB can be measured"):
             given(halve, nest, None, None)
-
-
-# --- title and presets -----------------------------------------------------------------------------------------------
 
 
 def test_title_and_presets_are_written_as_code_or_refused():

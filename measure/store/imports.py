@@ -50,7 +50,7 @@ def read(data: bytes, most_bytes: int = MOST_BYTES) -> Run:
     try:
         _check_size(data, most_bytes)
         run = decode(data)
-        for path, reason in _faults(run, "$"):
+        for path, reason in faults(run, "$"):
             raise ValueError(f"this is not a valid run file: {reason} - at `{path}`")
     except ValueError as error:
         raise ValueError(_printable(str(error))) from None
@@ -75,7 +75,7 @@ def _printable(sentence: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - _END]}…{text[-_END:]}"
 
 
-def _faults(run: Run, path: str) -> Iterator[tuple[str, str]]:
+def faults(run: Run, path: str) -> Iterator[tuple[str, str]]:
     """The contradictions between parts of a run, each with its path as msgspec writes it. ``path``: of the run."""
     moments = {name: getattr(run, name) for name in ("created", "started", "finished")}
     moments |= {"decision.at": run.decision.at} if run.decision else {}
@@ -86,7 +86,7 @@ def _faults(run: Run, path: str) -> Iterator[tuple[str, str]]:
         if item.run is not None and (item.run.kind == "claims" or item.run.evidence):
             yield f"{path}.evidence[{index}].run.kind", "within a run of claims there are comparisons and sweeps"
         elif item.run is not None:
-            yield from _faults(item.run, f"{path}.evidence[{index}].run")
+            yield from faults(item.run, f"{path}.evidence[{index}].run")
     bodies = [run, *(item.run for item in run.evidence or () if item.run is not None)]
     count = sum(len(body.measurements) + sum(len(point.measurements) for point in body.points) for body in bodies)
     if count > (most := MOST_MEASUREMENTS[1 if len(run.axes) == 1 else 2]):

@@ -239,6 +239,11 @@ class Leases:
                     log.warning("the lease of this process is not renewed yet: %s", error)
 
 
+def _unnamed() -> str:
+    """What stands for a name where this host's worker has none: it is none that a machine could have."""
+    return f"/{socket.gethostname()}"
+
+
 def _lives() -> sa.ColumnElement[bool]:
     """True of a lease that is not over, and of all for a while after a start of the server, which nobody could renew
     before."""
@@ -329,7 +334,7 @@ class Queue:
 
     def tell(self, state: WorkerState) -> None:
         """Tell how a worker stands, which is this process."""
-        machine = state.machine or socket.gethostname()
+        machine = state.machine or _unnamed()
         holder = self._holders.hold()
         with self._database.writing() as connection:
             row = {"holder": holder, "beat": (now := now_ms(connection)), "state": msgspec.json.encode(state)}
@@ -340,13 +345,11 @@ class Queue:
 
     def worker(self) -> WorkerState | None:
         """How the worker of this machine stands that has no name; None where there is none, or it is gone."""
-        return next(iter(self._workers(workers.c.machine == socket.gethostname())), None)
+        return next(iter(self._workers(workers.c.machine == _unnamed())), None)
 
     def machines(self) -> dict[str, WorkerState]:
         """How the workers stand that were given names, by these."""
-        return {
-            state.machine: state for state in self._workers(workers.c.machine != socket.gethostname()) if state.machine
-        }
+        return {state.machine: state for state in self._workers() if state.machine}
 
     def _workers(self, *where: sa.ColumnElement[bool]) -> list[WorkerState]:
         with self._database.reading() as connection:

@@ -236,9 +236,9 @@ class Store:
         works = [work for work in works if work.machine == machine]
         for position, work in enumerate(works):
             if work.id == work_id and work.holder is None:
-                before = [other for other in works[:position] if other.machine == work.machine]
+                before = works[:position]
                 waits = {"wait_s": sum(w.left_s for w in before), "wait_most_s": sum(w.most_s for w in before)}
-                return replace(snapshot, state="queued", position=len(before), owner=work.owner, **waits)
+                return replace(snapshot, state="queued", position=position, owner=work.owner, **waits)
             if work.id == work_id:
                 left_s, now = max(0.0, work.forecast_s - work.passed_s), asdict(work.standing)
                 times = {"elapsed_s": work.passed_s, "remaining_s": left_s}

@@ -53,6 +53,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
 
+def report(figures: Iterable[Figure]) -> int:
+    """Print figures beside their limits; the exit status, which is 1 if one is outside its limit."""
+    rows = [figure.row() for figure in figures]
+    print(table(("figure", "value", "limit", ""), rows))
+    return int(any("OUTSIDE" in row[-1] for row in rows))
+
+
 def start(title: str) -> None:
     """Print what is measured, and on which machine."""
     others = round(load.Watch().cores_of_others(least_s=0.5), 2)

@@ -22,7 +22,7 @@ from measure.run.run import Point
 from measure.store import queue
 from measure.store.store import Store
 from tests import postgresql, synthetic
-from tests.benchmarks.common import ROOT, Figure, start, table
+from tests.benchmarks.common import ROOT, Figure, report, start
 from tests.engine import eventually
 
 # A process is killed so long after its first result at the latest.
@@ -81,8 +81,7 @@ def main() -> int:
         Figure("runs that are not closed as interrupted", closed.count(False), 0, "{:,}".format),
         Figure("until a run is closed: longest", max(taken_s)),
     ]
-    print(table(("figure", "measured", "limit", ""), [figure.row() for figure in figures]))
-    return int(any(missing) or not all(closed))
+    return report(figures)
 
 
 if __name__ == "__main__":

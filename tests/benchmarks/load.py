@@ -29,7 +29,7 @@ from websockets.exceptions import WebSocketException
 
 from measure.run.text import percent
 from measure.store.store import Store
-from tests.benchmarks.common import ROOT, Figure, say, start, table
+from tests.benchmarks.common import ROOT, Figure, report, say, start
 from tests.benchmarks.sharp_figures import latencies_s
 from tests.browser import TRACEBACK, AppServer
 from tests.deadlines import ANSWER_S
@@ -271,14 +271,15 @@ def main() -> int:
         app = AppServer.start(ROOT / "app.py", Path(folder) / "home", environment)
         try:
             server = Server(app, Store(app.home))
-            rows = [one.row() for one in asyncio.run(load(server, asked.sessions, asked.hostile, asked.minutes))]
+            made = asyncio.run(load(server, asked.sessions, asked.hostile, asked.minutes))
         finally:
             app.stop()
         if TRACEBACK in app.log():
             print(app.log())
-    print(table(("figure", "value", "limit", ""), rows), "\nwhat was done:", sep="\n")
+    status = report(made)
+    print("\nwhat was done:")
     print(*(f"{count:6,} {name}" for name, count in server.did.most_common()), sep="\n")
-    return int(any("OUTSIDE" in row[-1] for row in rows))
+    return status
 
 
 if __name__ == "__main__":

@@ -220,7 +220,7 @@ def of_pairs(checkouts: Sequence[Checkout], equals: int, apart: int) -> dict[str
     }
 
 
-def parser() -> argparse.ArgumentParser:
+def main() -> None:
     whole = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     whole.add_argument("--before", type=Path, metavar="FOLDER", help="a checkout of an older commit")
     whole.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
@@ -230,11 +230,7 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--equals", type=int, default=60, help="comparisons of a strategy with itself (60)")
     whole.add_argument("--apart", type=int, default=30, help="comparisons of two that are 20 %% apart (30)")
     whole.add_argument("--keep", type=Path, metavar="FOLDER", help="where runs are written, and taken from")
-    return whole
-
-
-def main() -> None:
-    arguments = parser().parse_args()
+    arguments = whole.parse_args()
     folders = {"before": arguments.before.resolve()} if arguments.before else {}
     folders["now"] = common.ROOT
     only, figures = arguments.only, {name: list[Figure]() for name in folders}

@@ -1,14 +1,12 @@
 """What `sharpness` makes of its runs."""
 
 import math
-from dataclasses import replace as replaced
 
 import pytest
 from msgspec.structs import replace
 
 from measure.judge.levels import Ratio
 from measure.run.run import Latency
-from measure.run.text import percent
 from tests.benchmarks import sharp_figures
 from tests.benchmarks.checkouts import Rerun
 from tests.benchmarks.common import Figure
@@ -44,12 +42,3 @@ def test_reruns_are_held_against_each_other() -> None:
     assert value(figures, "in common") == value(figures, "leaders of a run") == 1
     figures = sharp_figures.of_alone([([1.0, 1.1], [1.05, 1.3]), ([2.0, 2.0], [2.0, 2.0])])
     assert [figure.value for figure in figures] == [6 / 8, 1 / 2]
-
-
-def test_the_reference_leads_most_often_and_the_last_checkout_is_judged_and_by_the_first_too() -> None:
-    runs = [replace(rerun(1.0, a=0.9).run, ranking=ranking) for ranking in ([["a", "lead"]], [["lead", "a"]])]
-    assert sharp_figures.reference(runs) == "a", "of several the fastest"
-    assert sharp_figures.reference([*runs, replace(runs[0], ranking=[["lead"]])]) == "lead"
-    half = Figure(sharp_figures.HALF, 0.30, 0.15, percent)
-    _, (row,) = sharp_figures.side_by_side({"before": [half], "now": [replaced(half, value=0.12)]})
-    assert row == (half.name, "30 %", "12 %", "≤ 10.0 %", "OUTSIDE THE LIMIT")

@@ -2,7 +2,7 @@
 
 import socket
 import urllib.request
-from dataclasses import dataclass
+from collections import namedtuple
 from pathlib import Path
 
 import pytest
@@ -18,14 +18,8 @@ from tests.deadlines import ANSWER_S
 from tests.engine import running, small_request
 from tests.subjects import Subjects
 
+Going = namedtuple("Going", ["session", "address", "left_s"])
 ANN, BOB, EVE = Visitor("ann", "ann", "here"), Visitor("bob", "bob", "there"), Visitor("eve", "eve")
-
-
-@dataclass(frozen=True)
-class Going:
-    session: str
-    address: str
-    left_s: float
 
 
 def asked(**more: object) -> Request:
@@ -93,9 +87,6 @@ def test_the_seconds_of_an_address_or_without_one_of_a_session_end_at_its_day():
     ):
         sentence = refusal(visitor, before, needed_s, spent_s, address_day_s=100)
         assert sentence is None if named is None else sentence and named in sentence, (visitor, spent_s)
-
-
-# --- metrics for operators: read over HTTP, and parsed as Prometheus does ---------------------------------------------
 
 
 def read(port: int) -> dict[tuple[str, ...], float]:

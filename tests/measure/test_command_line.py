@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from measure import admission
 from measure.claims import known
 from measure.engine.record import View
 from measure.hosting import Limits
-from measure.local import HostFailed
+from measure.local import Local
 from measure.making import FAULT
 from measure.pool.launcher import HostState
 from measure.run.encoding import decode
@@ -30,37 +30,25 @@ from tests.subjects import Message, Subjects
 SMALL = ("compare", "per_example_gradients", "--size", "batch=4", "--size", "features=8", "--budget", "30")
 
 
-@dataclass
-class _Local:
-    """What measures here, and has nothing but the answer."""
+def answers(
+    patch: pytest.MonkeyPatch, run: Run, problem: str = "", ready: Callable[..., bool] = lambda *_: True
+) -> None:
+    """What measures here has nothing but this answer, once its host is ready."""
 
-    run: Run
-    problem: str = ""
-    state: str = "ready"
+    def measure(own: Local, asked: Any, look: Callable[[View], None], **_: Any) -> tuple[Run, str]:
+        admission.check(asked, own.host().devices, Limits())
+        look(View(run, {}, "timing"))
+        return run, problem
 
-    def __call__(self, name: str, say: Any = None) -> "_Local":
-        return self
-
-    def __enter__(self) -> "_Local":
-        return self
-
-    def __exit__(self, *_: Any) -> None: ...
-
-    def host(self) -> HostState:
-        if self.state == "interrupted":
-            raise KeyboardInterrupt
-        if self.state == "failed":
-            raise HostFailed("nothing can be measured: it ended")
-        return HostState("ready", "", ("CPU:0",))
-
-    def measure(self, asked: Any, look: Any, **more: Any) -> tuple[Run, str]:
-        admission.check(asked, self.host().devices, Limits())
-        look(View(self.run, {}, "timing"))
-        return self.run, self.problem
+    subjects = Subjects()
+    subjects.wait_ready = ready
+    subjects.state = lambda: HostState("ready", "it ended", ("CPU:0",))
+    measure_here(subjects, patch)
+    patch.setattr(Local, "measure", measure)
 
 
-def answers(monkeypatch: pytest.MonkeyPatch, run: Run, **more: Any) -> None:
-    monkeypatch.setattr(command_line, "Local", _Local(run, **more))
+def interrupted(*_: Any) -> bool:
+    raise KeyboardInterrupt
 
 
 @pytest.fixture(autouse=True)
@@ -69,9 +57,6 @@ def handlers(monkeypatch: pytest.MonkeyPatch) -> dict[int, Any]:
     handlers: dict[int, Any] = {}
     monkeypatch.setattr(signal, "signal", lambda number, handler: handlers.update({number: handler}))
     return handlers
-
-
-# --- statuses and outputs --------------------------------------------------------------------------------------------
 
 
 def test_the_status_is_that_of_the_run_and_a_fault_is_1(
@@ -87,8 +72,8 @@ def test_the_status_is_that_of_the_run_and_a_fault_is_1(
             ((replace(run, status="cancelled"), {}), 3, ""),
             ((replace(run, status="interrupted"), {}), 3, ""),
             ((replace(run, stop_reason=f"{FAULT}: ValueError"), {}), 1, ""),
-            ((run, {"state": "failed"}), 1, "error: nothing can be measured: it ended\n"),
-            ((run, {"state": "interrupted"}), 3, "interrupted before anything was measured\n"),
+            ((run, {"ready": lambda *_: False}), 1, "error: nothing can be measured: it ended\n"),
+            ((run, {"ready": interrupted}), 3, "interrupted before anything was measured\n"),
         ):
             answers(monkeypatch, answer[0], **answer[1])
             assert command_line.main([*arguments, "--quiet"]) == status
@@ -118,33 +103,26 @@ def test_a_run_that_was_kept_nowhere_is_said_to_be_and_so_is_a_file_that_cannot_
     assert synthetic.run().verdict in printed.out, "and the table is printed"
 
 
-@pytest.fixture
-def subjects(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Subjects:
-    """What commands of this process measure, in a home of their own."""
-    subjects = Subjects()
-    measure_here(subjects, monkeypatch)
-    monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path / "home"))
-    return subjects
-
-
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_has_status_3_and_what_was_measured_is_written(
-    subjects: Subjects, capsys: pytest.CaptureFixture[str], tmp_path: Path, handlers: dict[int, Any], end: int
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    handlers: dict[int, Any],
+    end: int,
 ):
     def interrupt(_: Any) -> list[Message]:
         handlers[end](end, None)
         return []
 
-    subjects.answers = {"timing": interrupt}
+    measure_here(subjects := Subjects(answers={"timing": interrupt}), monkeypatch)
+    monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path / "home"))
     file = tmp_path / "run.json"
     assert command_line.main([*SMALL, "--strategies", "batched.eager,loop.eager", "--json", str(file)]) == 3
     run = decode(file.read_bytes())
     assert run.status == "cancelled" and all(item.memory is not None for item in run.measurements)
     assert run.measurement("batched.eager").outcome == "cancelled"
     assert "batched.eager" in capsys.readouterr().out and subjects.living == []
-
-
-# --- claims ----------------------------------------------------------------------------------------------------------
 
 
 def test_claims_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path):
@@ -173,9 +151,6 @@ def test_verdicts_go_to_stdout_as_text_markdown_or_the_run(
     assert "| **holds** |" in printed.out and run.id in printed.out and printed.err == ""
     assert command_line.main(["claims", "--all", "--json", "-", "--quiet"]) == 0
     assert decode(capsys.readouterr().out.encode()) == run
-
-
-# --- as a process ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux alone has a file that is always full")

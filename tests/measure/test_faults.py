@@ -59,6 +59,9 @@ FAULTS = {
         "import os\nos.write(3, b'this is not a message\\n')\nreturn map_rightly(fn, elems)",
         "failed", "ProtocolError", "wrote into the channel",
     ),
+    "floods_the_channel": (
+        "import os\nwhile True:\n    os.write(3, b'x' * 2**16)", "failed", "ProtocolError", "wrote into the channel"
+    ),
     "closes_everything": (
         "import os\nos.closerange(0, 256)\nreturn map_rightly(fn, elems)", "failed", "Exit", "status 70"
     ),
@@ -124,8 +127,6 @@ def test_what_hangs_ends_as_a_timeout_with_all_that_it_has_made(host: Launcher, 
     assert all(item.error and item.error.message.startswith("no answer within ") for item in hanging)
     eventually(lambda: not left_behind(left), "nothing is left", GONE_S)
 
-
-# --- a server that is killed ------------------------------------------------------------------------------------------
 
 # The command line, where a step of a subject has as long as other deadlines of tests.
 PATIENT = """

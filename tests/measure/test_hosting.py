@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
@@ -34,12 +35,14 @@ def test_at_home_nothing_is_limited_but_by_what_is_set_and_on_a_hosted_server_al
 
 
 def test_a_value_that_is_not_valid_is_one_sentence_before_anything_is_started(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "distributed", None)
     for name, values in {
         "RUN_S": ("abc", "-1", "5", "1e3", "60.0", "86401", "９９", "9" * 30),
         "METRICS": ("9464", "localhost:9464", "127.0.0.1:0", ":9464"),
         "TRUSTED_PROXIES": ("nginx", "10.0.0.1/8", "10.0.0.0/8;127.0.0.1", "300.1.1.1"),
         "FRAME_ANCESTORS": ("a; sandbox",),
         "TOKEN": ("too-short", "with a space between"),
+        "SCHEDULER": ("dashboard:8786", "tcp://dashboard", "tcp://dashboard:8786"),  # the last one for want of Dask
     }.items():
         for value in values:
             with monkeypatch.context() as patch:

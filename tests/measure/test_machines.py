@@ -1,10 +1,6 @@
 """Other machines: one side and the other without a network between them, and then as processes on Dask."""
 
-import contextlib
-import shlex
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,27 +8,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psutil
+import filelock
 import pytest
 from msgspec.structs import replace
 
 from measure import agent, machines, making, worker
+from measure.admission import Visitor
 from measure.agent import Agent
 from measure.client import Client
-from measure.machines import Machine, NotThere
+from measure.hosting import Limits
+from measure.machines import Machine, NotConnected
 from measure.run.request import ALL_MACHINES, Request, RequestError
 from measure.run.run import Run
 from measure.store.queue import WorkerState
 from measure.store.store import Store
-from tests.browser import ROOT, free_port
-from tests.deadlines import ANSWER_S, GONE_S, RUN_S
-from tests.engine import Own, environment, eventually, running, small_request
-from tests.subjects import GO_ON, HELD_BATCH, HeldSubjects
-from tests.test_docs import blocks
+from tests.cluster import Cluster
+from tests.deadlines import ANSWER_S, RUN_S
+from tests.engine import Own, eventually, running, small_request
+from tests.subjects import HELD_BATCH, HeldSubjects
 from workloads import functions
 from workloads.functions import Facts, Given, OwnFunction
 
-COMMANDS = [line for block in blocks(ROOT / "docs/machines.md", "sh") for line in block.splitlines()]
 STRATEGIES = ("batched.eager", "loop.eager")
 
 
@@ -138,17 +134,36 @@ def test_one_that_is_lost_ends_its_run_with_what_had_arrived(box: Box, monkeypat
     monkeypatch.setattr(machines, "LOST_S", 0.0)
 
     def gone(what: str) -> None:
-        raise NotThere("box")
+        raise NotConnected("box")
 
     box.network = gone
     thread.join(ANSWER_S)
     run = box.ended(run_id)
     assert run.status == "interrupted" and all(item.memory for item in run.measurements if not item.twin_of)
     assert run.stop_reason.startswith("box was lost")
-    # There nobody asks any more.
-    monkeypatch.setattr(agent, "SILENT_S", 0.0)
+    # There nobody asks about it any more; a dashboard that was started again asks for other things.
+    monkeypatch.setattr(agent, "SILENT_S", 0.1)
     threading.Thread(target=box.agent.watch, daemon=True).start()
-    eventually(lambda: box.there.store.look(run_id).state == "finished", "it is ended there")
+    ended = lambda: box.agent.answer("hello") and box.there.store.look(run_id).state == "finished"  # noqa: E731
+    eventually(ended, "it is ended there")
+
+
+def test_what_arrives_and_is_not_the_run_ends_it_with_what_had_arrived_before(box: Box):
+    look = box.agent.look
+
+    def forged(*arguments: Any) -> Any:
+        progress = look(*arguments)
+        if progress is None or progress.run is None or not progress.run.measurements[0].memory:
+            return progress
+        box.agent.look = lambda *_: replace(progress, run=replace(progress.run, id="f" * 24))
+        return progress
+
+    box.agent.look = forged
+    run_id = box.submit(asked("box", held=True))
+    (thread := threading.Thread(target=box.machine.work_one, daemon=True)).start()
+    thread.join(ANSWER_S)
+    run = box.ended(run_id)
+    assert run.status == "interrupted" and "not this run" in run.stop_reason and run.measurements[0].memory
 
 
 @pytest.mark.parametrize(
@@ -173,6 +188,10 @@ def test_code_of_ones_own_is_executed_only_where_the_machine_allows_it(box: Box)
         replace(asked("box"), workload=own.given.slug, size={"batch": 2}, own=own, strategies=["loop.eager"])
     )
     assert run.status == "interrupted" and "executes no code of a person's own" in run.stop_reason
+    loads = replace(own.given, code='f = load("elems", "x-0123456789ab.npy")')
+    functions.add(loaded := replace(own, given=loads))
+    with pytest.raises(RequestError, match="an array from a file is measured on this machine alone"):
+        box.submit(replace(asked("box"), workload=loads.slug, size={"batch": 2}, own=loaded, strategies=["loop.eager"]))
 
 
 def test_versions_that_would_not_agree_are_refused(box: Box, monkeypatch: pytest.MonkeyPatch):
@@ -188,76 +207,37 @@ def test_on_all_machines_it_is_measured_on_each_that_has_the_device(box: Box):
     ids = box.client.submit_to_all(asked(ALL_MACHINES))
     assert [box.client.snapshot(run_id).run.request.place for run_id in ids] == ["CPU:0", "box / CPU:0"]
     assert [box.client.snapshot(run_id).position for run_id in ids] == [0, 0], "machines do not wait for each other"
+    box.client.limits = Limits(queue_length=3)
+    with pytest.raises(RequestError):
+        box.client.submit_to_all(asked(ALL_MACHINES), Visitor(owner="a", session="b", address="c"))
+    assert box.client.queue() == tuple(ids), "all of them wait, or none"
+
+
+def test_a_name_is_one_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Two would have one store, and end each other's runs."""
+    monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path))
+    (folder := tmp_path / "machines" / "box").mkdir(parents=True)
+    with filelock.FileLock(folder / "agent.lock"), pytest.raises(RequestError, match="as box here: give this one"):
+        agent.serve("tcp://127.0.0.1:1", "box", python=None, own_code=False)
 
 
 # --- processes -------------------------------------------------------------------------------------------------------
 
 
-class Cluster:
-    """A scheduler, a dashboard's worker and machines, as processes on simulated subjects."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder, self.address = folder, f"tcp://127.0.0.1:{free_port()}"
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        self.client = Client(Store(folder / "dashboard"))
-
-    def start(self, name: str) -> None:
-        """Start a process by the command of the docs, with names and an address of the test's own."""
-        own = {"tcp://dashboard:8786": self.address, "8786": self.address.rpartition(":")[2], "gpu-box": name}
-        head = {"scheduler": "dask scheduler", "dashboard": "mapbench worker"}.get(name, "mapbench worker tcp:")
-        (line,) = (line for line in COMMANDS if line.startswith(head)) if name != "dashboard" else (head,)
-        words = [own.get(word, word) for word in shlex.split(line)][1:]
-        module = ["dask", *words, "--host", "127.0.0.1", "--no-dashboard"]
-        if name != "scheduler":
-            module = ["tests.simulated_worker", *words[1:]]
-        more = {"MAPBENCH_HOME": str(self._folder / name), "MAPBENCH_LOCK": str(self._folder / f"{name}.lock")}
-        if name == "dashboard":
-            more["MAPBENCH_SCHEDULER"] = self.address
-        with (self._folder / f"{name}.log").open("ab") as log:
-            self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", *module], env=environment(**more), cwd=ROOT, stdout=log, stderr=log
-            )
-
-    def signal(self, name: str, number: signal.Signals) -> None:
-        self.processes[name].send_signal(number)
-        if number == signal.SIGKILL:
-            self.processes[name].wait(GONE_S)
-
-    def go_on(self, name: str) -> None:
-        (self._folder / name / GO_ON).touch()
-
-    def timed(self, machine: str) -> str:
-        """A run that is held on a machine, once it is being timed; its id."""
-        run_id = self.client.submit(asked(machine, held=True))
-        eventually(lambda: is_timed(self.client, run_id), f"{machine} measures")
-        return run_id
-
-    def ended(self, run_id: str) -> Run:
-        assert self.client.wait(run_id, RUN_S), self.client.snapshot(run_id)
-        return self.client.snapshot(run_id).run
-
-    def left(self) -> list[str]:
-        """The commands of all that still runs."""
-        commands = []
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                if process.environ().get("MAPBENCH_HOME", "").startswith(str(self._folder)):
-                    commands.append(" ".join(process.cmdline()))
-        return commands
-
-
 @pytest.fixture
 def cluster(tmp_path: Path, live: None) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path)
+    cluster = Cluster(tmp_path, simulated=True)
     try:
         yield cluster
     finally:
-        for process in cluster.processes.values():
-            process.send_signal(signal.SIGCONT)
-            process.terminate()
-        for process in cluster.processes.values():
-            process.wait(GONE_S)
-    eventually(lambda: cluster.left() == [], "nothing is left running")
+        cluster.end()
+
+
+def timed(cluster: Cluster, *machines: str) -> list[str]:
+    """A run that is held on each machine, once all are being timed; their ids."""
+    ids = [cluster.client.submit(asked(machine, held=True)) for machine in machines]
+    eventually(lambda: all(is_timed(cluster.client, run_id) for run_id in ids), f"{machines} measure")
+    return ids
 
 
 def test_three_machines_measure_are_cancelled_killed_stopped_and_lose_scheduler_and_dashboard(cluster: Cluster):
@@ -268,31 +248,29 @@ def test_three_machines_measure_are_cancelled_killed_stopped_and_lose_scheduler_
     # On each, and on all.
     for run in map(cluster.ended, own.submit_to_all(asked(ALL_MACHINES))):
         assert run.status == "complete" and run.environment["tensorflow"], run.stop_reason
-    # One is stopped for a while, and goes on; another one measures meanwhile, and is cancelled.
-    stopped, cancelled = cluster.timed("cid"), cluster.timed("ann")
-    cluster.signal("cid", signal.SIGSTOP)
+    # One is cancelled, one killed, and one stopped for a while, which goes on.
+    cancelled, killed, stopped = timed(cluster, "ann", "bob", "cid")
+    cluster.processes["cid"].send_signal(signal.SIGSTOP)
     begun_s = time.monotonic()
+    cluster.kill("bob")
     own.cancel(cancelled)
     assert cluster.ended(cancelled).status == "cancelled"
-    # One is killed: its run ends with what had arrived.
-    killed = cluster.timed("bob")
-    cluster.signal("bob", signal.SIGKILL)
     # The scheduler is another one in the middle of a run.
-    through = cluster.timed("ann")
-    cluster.signal("scheduler", signal.SIGKILL)
+    (through,) = timed(cluster, "ann")
+    cluster.kill("scheduler")
     cluster.start("scheduler")
     eventually(lambda: time.monotonic() - begun_s > 3, "it is stopped for long enough")
-    cluster.signal("cid", signal.SIGCONT)
+    cluster.processes["cid"].send_signal(signal.SIGCONT)
     for name, run_id in (("cid", stopped), ("ann", through)):
-        cluster.go_on(name)
+        goes_on = cluster.go_on(name)
         assert cluster.ended(run_id).status == "complete", cluster.ended(run_id).stop_reason
-        (cluster._folder / name / GO_ON).unlink()
+        goes_on.unlink()
     lost = cluster.ended(killed)
     assert lost.status == "interrupted" and "bob was lost" in lost.stop_reason
     assert all(item.memory for item in lost.measurements if not item.twin_of)
     # The dashboard is killed: what it had measured elsewhere ends there.
-    left = cluster.timed("ann")
-    cluster.signal("dashboard", signal.SIGKILL)
-    there = Store(cluster._folder / "ann" / "machines" / "ann")
+    (left,) = timed(cluster, "ann")
+    cluster.kill("dashboard")
+    there = Store(cluster.folder / "ann" / "machines" / "ann")
     eventually(lambda: there.look(left).state == "finished", "it ends what nobody asks for", RUN_S)
     assert own.snapshot(left).run.status == "interrupted", "here it is closed by who looks at it"

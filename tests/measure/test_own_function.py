@@ -144,9 +144,6 @@ def test_what_is_wrong_is_said_before_anything_starts(code: Path, capsys: pytest
         assert sentence in capsys.readouterr().err
 
 
-# --- elements of a file ----------------------------------------------------------------------------------------------
-
-
 def executed(code: str) -> Any:
     space: dict[str, Any] = {}
     exec(code, space)
@@ -181,9 +178,6 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_copied(tmp_path: Path,
     with pytest.raises(DiscoveryError, match=f"^{file} holds .* can be measured: give fewer or smaller elements$"):
         elems_file.store(str(file))
     assert not (tmp_path / "home").exists()
-
-
-# --- what becomes of each strategy ------------------------------------------------------------------------------------
 
 
 def test_strategies_end_as_the_function_allows(host: Launcher, monkeypatch: pytest.MonkeyPatch):

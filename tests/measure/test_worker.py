@@ -77,8 +77,11 @@ def idle(tmp_path: Path) -> Iterator[Own]:
         yield own
 
 
-def hangs(own: Own, run_id: str) -> bool:
-    return own.snapshot(run_id).stages.get(HANGS) == "first call"
+def hanging_run(own: Own, *slugs: str, **more: Any) -> str:
+    """A run that is timed, and goes on until it is cancelled."""
+    run_id = own.submit(small_request(*slugs, HANGS), **more)
+    eventually(lambda: own.snapshot(run_id).stages.get(HANGS) == "first call", "it makes its first call")
+    return run_id
 
 
 def finished(own: Own, run_id: str) -> Run:
@@ -92,8 +95,7 @@ def finished(own: Own, run_id: str) -> Run:
 
 
 def test_a_run_can_be_watched_and_one_that_is_cancelled_ends_with_what_it_had(own: Own):
-    run_id = own.submit(small_request("batched.eager", HANGS))
-    eventually(lambda: hangs(own, run_id), "it makes its first call")
+    run_id = hanging_run(own, "batched.eager")
     snapshot = own.snapshot(run_id)
     assert snapshot.state == "running" and snapshot.elapsed_s is not None and snapshot.remaining_s is not None
     assert own.going_on().run.id == run_id
@@ -109,8 +111,7 @@ def test_a_run_can_be_watched_and_one_that_is_cancelled_ends_with_what_it_had(ow
 def test_runs_wait_in_their_order_and_one_that_is_cancelled_there_hinders_no_other(
     own: Own, monkeypatch: pytest.MonkeyPatch
 ):
-    first = own.submit(small_request(HANGS))
-    eventually(lambda: hangs(own, first), "it has begun")
+    first = hanging_run(own)
     second, third, fourth = (own.submit(small_request("batched.eager", seed=seed)) for seed in range(3))
     assert own.queue() == (first, second, third, fourth)
     assert [own.snapshot(run_id).position for run_id in own.queue()] == [0, 1, 2, 3]
@@ -138,8 +139,7 @@ def test_runs_wait_in_their_order_and_one_that_is_cancelled_there_hinders_no_oth
 
 
 def test_two_on_one_machine_take_turns_and_say_for_whom_they_wait(own: Own, tmp_path: Path):
-    first = own.submit(small_request(HANGS))
-    eventually(lambda: hangs(own, first), "the first one measures")
+    first = hanging_run(own)
     with running(Subjects(), tmp_path / "other") as other:
         other.begin()
         second, third = (other.submit(small_request("batched.eager", seed=seed)) for seed in range(2))
@@ -156,8 +156,7 @@ def test_two_on_one_machine_take_turns_and_say_for_whom_they_wait(own: Own, tmp_
 
 def test_what_waits_when_a_worker_ends_is_measured_by_the_next_one_in_its_order(own: Own, tmp_path: Path):
     explained = finished(own, own.submit(small_request("batched.eager"), visitor=ANN)).id
-    first = own.submit(small_request("batched.eager", HANGS), visitor=ANN)
-    eventually(lambda: hangs(own, first), "the first one is timed")
+    first = hanging_run(own, "batched.eager", visitor=ANN)
     waiting = [
         own.submit(small_request("map_fn.eager", seed=7), visitor=ANN),
         own.submit(parse_sweep(SWEEP), visitor=ANN),
@@ -269,8 +268,7 @@ def test_while_another_holds_the_store_it_is_measured_and_written_when_that_is_o
 
 
 def test_a_run_that_is_deleted_while_it_is_measured_ends_and_is_not_written_again(own: Own, tmp_path: Path):
-    run_id = own.submit(small_request("batched.eager", HANGS))
-    eventually(lambda: hangs(own, run_id), "it is timed")
+    run_id = hanging_run(own, "batched.eager")
     with sqlite3.connect(tmp_path / "runs.db") as connection:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("DELETE FROM runs WHERE id = ?", (run_id,))
@@ -313,8 +311,7 @@ def test_a_function_is_looked_at_before_all_that_waits_and_is_a_workload_then(
     monkeypatch.setattr(deriving, "derive", refuse)
     with pytest.raises(RequestError, match="line 1: nothing is mapped"):
         own.give(GIVEN)
-    first = own.submit(small_request(HANGS))
-    eventually(lambda: hangs(own, first), "somebody measures")
+    first = hanging_run(own)
     with pytest.raises(Busy):
         own.give(GIVEN)
     queued = own.submit(small_request("batched.graph"))

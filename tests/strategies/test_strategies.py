@@ -65,17 +65,11 @@ def test_errors_name_what_is_valid() -> None:
         assert str(caught.value).startswith(message)
 
 
-# --- mappers outside of the package --------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def test_a_mapper_in_a_named_folder_stands_where_its_order_says_or_it_is_said_what_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MAPBENCH_MAPPERS", str(tmp_path))
-    return tmp_path
-
-
-def test_a_mapper_in_a_named_folder_stands_where_its_order_says_or_it_is_said_what_is_wrong(folder: Path) -> None:
-    path = folder / "through_dataset.py"
+    path = tmp_path / "through_dataset.py"
     for old, new, message in (
         ('modes=("eager", "graph")', 'modes=("fast",)', "has the modes fast: eager, graph, xla are known"),
         ("apply=map_through_dataset", "apply=None", "a mapper has either apply or the name of a rewrite"),
@@ -85,14 +79,11 @@ def test_a_mapper_in_a_named_folder_stands_where_its_order_says_or_it_is_said_wh
         path.write_text(EVERY_OTHER.replace(old, new))
         sentence = strategies.broken()[str(path)]
         assert str(path) in sentence and message in sentence
-    path.rename(folder / "broken.py")  # which costs only itself
+    path.rename(tmp_path / "broken.py")  # which costs only itself
     path.write_text(EVERY_OTHER)
     slugs = [mapper.slug for mapper in strategies.mappers()]
     assert slugs.index("loop") < slugs.index("through_dataset") < slugs.index("map_fn")
-    assert [*strategies.broken()] == [str(folder / "broken.py")]
-
-
-# --- what a mapper is told, and what it chooses -----------------------------------------------------------------------
+    assert [*strategies.broken()] == [str(tmp_path / "broken.py")]
 
 
 def chosen(workload: str, size: dict[str, int], slug: str = "chunked.graph", device: str = "CPU:0", **more: int) -> Any:

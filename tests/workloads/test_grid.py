@@ -77,9 +77,6 @@ def test_outcomes_of_the_sample_are_those_of_the_table(host: Launcher) -> None:
             assert settled(each) in [settled(row) for row in grid.read() if row.cell == each.cell]
 
 
-# --- memory -----------------------------------------------------------------------------------------------------------
-
-
 def reduced(host: Launcher, batch: int, *slugs: str) -> Run:
     asked = {"workload": "outer_reduce", "size": {"batch": batch, "side": 16}, "strategies": list(slugs)}
     return grid.untimed(parse(asked), host)

@@ -5,15 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 import workloads
 from measure import client
 from measure.run import listing
 from strategies import script
-from tests.deadlines import ANSWER_S
-from tests.engine import ROOT, running
-from tests.pages import words
+from tests.engine import running
+from tests.pages import open_page, words
 from tests.strategies.test_strategies import EVERY_OTHER
 from tests.subjects import Subjects
 from tests.workloads.test_workloads import CUBE
@@ -78,10 +76,7 @@ def test_who_measures_executes_them_and_pages_know_them_from_its_row_in_the_stor
         for path in (cube, mapper):
             path.write_text(f"{path.read_text()}\n# changed\n")
         monkeypatch.setattr(client, "shared", lambda: own.client)
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=ANSWER_S)
-        app.query_params["workload"] = "cube"
-        app.run()
-    assert not app.exception and not app.error
+        app = open_page(workload="cube")
     assert f"mine.py {BROKEN['mine'][1]}" in words(app) and "Cube" in words(app)
     assert {"loop.eager", "through_dataset.graph"} <= {box.label for box in app.checkbox}
     assert listing.broken() == broken

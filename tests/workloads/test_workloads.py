@@ -170,9 +170,6 @@ def test_without_a_reference_the_element_function_of_float64_is_right() -> None:
             assert_described(right(case)[2], case)
 
 
-# --- workloads outside of the package ------------------------------------------------------------------------------
-
-
 def test_the_variable_may_name_several_folders_and_single_files_which_are_loaded_again_when_they_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

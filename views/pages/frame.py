@@ -11,7 +11,7 @@ import streamlit as st
 import strategies
 from measure import client, hosting
 from measure.admission import beyond
-from measure.run.request import RequestError
+from measure.run.request import ALL_MACHINES, RequestError
 from measure.run.run import Run
 from measure.run.sweep_request import SweepRequest
 from measure.store.store import Snapshot
@@ -189,6 +189,8 @@ def _other_choices(opened: opening.Opened, chosen: form.Choices, kind: address.K
     of_run = opened.snapshot.run.request.strategies
     if request is not None and set(request.strategies) == set(of_run):
         keys = [key for key in keys if key != "strategies"]
+    if request is not None and request.machine == ALL_MACHINES and request.device == opened.snapshot.run.request.device:
+        keys = [key for key in keys if key != "device"]
     own = {**opened.own, "strategies": of_run}
     return [address.choice(key, own[key]) for key in keys if key != "baseline" and key in own]
 

@@ -22,7 +22,8 @@ def _body(snapshot: Snapshot | None, chosen: Choices) -> None:
         from views.result import pair
         from views.result.sweep import draw_sweep
 
-        pair.draw(snapshot.run, snapshot.version, chosen.baseline)
+        if snapshot.state == "finished":
+            pair.draw(snapshot.run, snapshot.version, chosen.baseline)
         draw_sweep(
             snapshot.run, snapshot.version, finished=snapshot.state == "finished", baseline=chosen.baseline,
             imported=snapshot.imported,

@@ -58,14 +58,14 @@ def _asking() -> Iterator[None]:
         st.session_state["refusal"], st.session_state["notices"] = None, ()
 
 
-def show(run_id: str, beside: str | None = None, *_: str) -> None:
-    """Show a run that was asked for, and another one ``beside`` it; remember whether it was measured before."""
+def show(run_id: str, *beside: str) -> None:
+    """Show a run that was asked for, and others ``beside`` it; remember whether it was measured before."""
     st.session_state[_ANSWERED] = None
     with contextlib.suppress(StoreError, ValueError):  # the page of the run says what is wrong
         snapshot = client.shared().snapshot(run_id)
         if snapshot is not None and snapshot.state == "finished":
             st.session_state[_ANSWERED] = run_id
-    browser.to_run(run_id, beside)
+    browser.to_run(run_id, *beside)
 
 
 def again(run_id: str) -> None:

@@ -64,7 +64,7 @@ def _watch(drawn: Snapshot, fill: Callable[[Snapshot], None] | None, drawn_s: fl
         # How often a fragment looks is set where it is called.
         if now is None or is_outdated(drawn, now, time.monotonic() - drawn_s) or poll_s(now) > polled_every_s:
             st.rerun()
-        with st.container(key="place", gap="small"):
+        with st.container(key=None if fill is None else "place", gap="small"):
             _bar(now)
             if fill is not None:
                 st.caption(_COMING)

@@ -33,12 +33,12 @@ def leave(name: str) -> None:
     st.query_params.pop(name, None)
 
 
-def to_run(run_id: str, beside: str | None = None) -> None:
-    """Show another run, with its own choices; ``beside``: the one that is put beside it."""
+def to_run(run_id: str, *beside: str) -> None:
+    """Show another run, with its own choices; ``beside``: those that are put beside it."""
     if "run" in st.query_params:
         # The step that is left is that run with its choices: those that were changed since are the next one's.
         for name in [name for name in st.query_params if name not in _KEPT]:
             del st.query_params[name]
     st.query_params["run"] = run_id
-    if beside is not None:
-        st.query_params["with"] = beside
+    if beside:
+        st.query_params["with"] = list(beside)

@@ -236,7 +236,7 @@ def test_one_that_hangs_where_the_others_do_not_costs_them_nothing(
 def test_one_that_goes_on_when_others_are_done_has_the_time_that_these_show_to_be_usual(clock: Clock):
     class Slower(Slow):
         def _answer(self, subject: int, step: str, messages: list[Message]) -> None:
-            if step == "memory" and self._names[subject] == FIVE[1]:
+            if step == "memory" and self.numbered[subject].name == FIVE[1]:
                 self.busy_until_s[subject] = clock.now_s + 2.0
             super()._answer(subject, step, messages)
 

@@ -13,7 +13,8 @@ from measure.run.sweep_request import of_run
 from tests.deadlines import ANSWER_S, RUN_S
 from tests.engine import Own, eventually, running
 from tests.keeping import put
-from tests.sweeps import Sized, asked, batch, swept
+from tests.subjects import Subjects
+from tests.sweeps import Sized, asked, batch, size_of, swept
 
 STAYS = "batched.eager"
 OVER = Error(type=TIME_OVER, message="not timed here")
@@ -25,7 +26,8 @@ def ended(own: Own, run_id: str) -> Run:
 
 
 def test_a_cancelled_sweep_keeps_what_it_has_and_is_continued_from_the_store(tmp_path: Path) -> None:
-    subjects = Sized(silent=lambda slug, batch: batch >= 4)
+    usual = Subjects()._usual
+    subjects = Sized(answers={"timing": lambda spec: [] if size_of(spec)["batch"] >= 4 else usual(spec)})
     request = asked(STAYS, axes=batch(1, 2, 4, 8))
     with running(subjects, tmp_path, timeout_floor_s=10 * RUN_S) as own:  # who is silent is never given up
         own.begin()
@@ -39,7 +41,7 @@ def test_a_cancelled_sweep_keeps_what_it_has_and_is_continued_from_the_store(tmp
         before = ended(own, run_id)
         assert [point.status for point in before.points] == ["complete", "cancelled", "cancelled", "cancelled"]
         assert before.status == "cancelled"
-        subjects.silent = lambda slug, batch: False
+        subjects.answers = {}
         after = ended(own, own.submit(of_run(before), continue_from=run_id))
         assert (after.parent, after.status) == (before.id, "complete")
         assert after.points[0].measurements[0].replicas == before.points[0].measurements[0].replicas

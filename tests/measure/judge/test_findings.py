@@ -18,23 +18,8 @@ from measure.run.run import TIME_OVER, Error, Latency, Measurement, OutcomeName,
 from tests import synthetic
 from tests.samples import FACTORS, constant, measurement, memory, run_of
 from tests.simulation import Model, simulate
-from tests.synthetic import timed_run
 
 STEADY, NOISY = [1.001, 1.0, 1.0, 1.0005, 1.0], [0.55, 0.8, 1.0, 1.4, 2.0]
-
-
-def test_of_very_many_leaders_no_pair_is_compared_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = timed_run(**{f"s{number}__graph": 1e-3 * 1.001**number for number in range(4)})
-    run = replace(
-        run, ranking=[[item.strategy for item in run.measurements]], analysis=replace(run.analysis, version=1)
-    )
-    ends = [findings(run).ratio(a.strategy, b.strategy) for a, b in itertools.permutations(run.measurements, 2)]
-    assert findings(run).apart == pytest.approx(max(end.high for end in ends if end) - 1, rel=1e-12)
-    counting = mock.Mock(side_effect=levels.ratio)
-    monkeypatch.setattr(judged, "ratio", counting)
-    items = [replace(run.measurements[0], strategy=f"s{number}.graph") for number in range(300)]
-    findings(replace(run, measurements=items, ranking=[[item.strategy for item in items]]))
-    assert counting.call_count <= len(items)
 
 
 def timed(factors: list[float] = STEADY, /, **seconds: float) -> Run:
@@ -61,7 +46,14 @@ def untimed(slug: str, outcome: OutcomeName = "not_run", error: str = "", *, has
     return replace(item, error=Error(type=error, message="no")) if error else item
 
 
-# --- rows ------------------------------------------------------------------------------------------------------------
+def test_of_very_many_leaders_no_pair_is_compared_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = timed(**{f"s{number}__graph": 1e-3 * 1.001**number for number in range(4)})
+    ends = [findings(run).ratio(a.strategy, b.strategy) for a, b in itertools.permutations(run.measurements, 2)]
+    assert findings(run).apart == pytest.approx(max(end.high for end in ends if end) - 1, rel=1e-12)
+    monkeypatch.setattr(judged, "ratio", counting := mock.Mock(side_effect=levels.ratio))
+    items = [replace(run.measurements[0], strategy=f"s{number}.graph") for number in range(300)]
+    findings(replace(run, measurements=items, ranking=[[item.strategy for item in items]]))
+    assert counting.call_count <= len(items)
 
 
 def test_rows_are_in_the_order_of_the_latency_shown_right_ones_before_wrong_ones_before_the_others() -> None:
@@ -71,7 +63,7 @@ def test_rows_are_in_the_order_of_the_latency_shown_right_ones_before_wrong_ones
     assert rows[11].slug == "dataset.graph" and rows[11].outcome == "wrong" and rows[11].rank is None
     assert {row.outcome for row in rows[12:]} == {"timeout", "out_of_memory", "failed", "unsupported", "cancelled"}
     assert not any("#twin" in row.slug for row in rows), "twins are no rows"
-    assert findings(replace(timed_run(), ranking=[])).rows == [], "a run with nothing in it yet"
+    assert findings(run_of()).rows == [], "a run with nothing in it yet"
 
 
 def test_a_factor_is_the_baselines_latency_over_its_own_with_its_interval() -> None:
@@ -86,7 +78,7 @@ def test_a_factor_is_the_baselines_latency_over_its_own_with_its_interval() -> N
 def test_the_baseline_is_what_is_wanted_or_usual_or_the_slowest_that_is_right() -> None:
     for wanted, chosen in ((("map_fn.xla",), "map_fn.xla"), (("gone", None), "map_fn.graph"), ((), "map_fn.graph")):
         assert findings(synthetic.run(), *wanted).baseline == chosen
-    run = timed_run(loop__eager=0.3, map_fn__xla=0.2, batched__graph=0.1)
+    run = timed(loop__eager=0.3, map_fn__xla=0.2, batched__graph=0.1)
     wrong = [replace(m, outcome="wrong" if m.strategy == "loop.eager" else m.outcome) for m in run.measurements]
     assert findings(run).baseline == "loop.eager"
     assert findings(replace(run, measurements=wrong), "loop.eager").baseline == "map_fn.xla"
@@ -116,9 +108,6 @@ def test_a_strategy_that_was_not_run_has_its_stage_only_while_the_run_goes_on() 
     for finished, status in ((None, "waiting"), (run.finished, "not run")):
         (row,) = findings(replace(run, finished=finished, measurements=[item], ranking=[])).rows
         assert row.status == status
-
-
-# --- how sure it is --------------------------------------------------------------------------------------------------
 
 
 def test_the_word_says_how_sure_it_is() -> None:
@@ -221,9 +210,8 @@ def test_an_untold_run_says_what_there_is() -> None:
         items = [replace(item, outcome=word) for item, word in zip(run.measurements, outcomes, strict=False)]
         assert verdict(findings(replace(run, ranking=[], measurements=items))).startswith(begins), outcomes
     items = [replace(item, outcome="not_run", memory=None) for item in run.measurements]
-    assert (
-        verdict(findings(replace(run, ranking=[], measurements=items))) == "Nothing was measured before the run ended."
-    )
+    nothing = verdict(findings(replace(run, ranking=[], measurements=items)))
+    assert nothing == "Nothing was measured before the run ended."
 
 
 def test_the_front_is_what_nothing_beats_in_both_latency_and_memory() -> None:
@@ -234,9 +222,6 @@ def test_the_front_is_what_nothing_beats_in_both_latency_and_memory() -> None:
         latency = Latency(median_s=seconds, low_s=seconds, high_s=seconds)
         items.append(replace(item, latency=latency, memory=memory(peak)))
     assert [item.strategy for item in front([*items, untimed("none", "out_of_memory")])] == ["b", "c", "a"]
-
-
-# --- no two of them differ -------------------------------------------------------------------------------------------
 
 
 def runs() -> Iterator[Run]:

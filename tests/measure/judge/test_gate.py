@@ -13,7 +13,7 @@ from measure.judge.gate import LEAST_PAIRS, Allowed, Result, of_run, of_runs
 from measure.output import gate as output
 from measure.run.run import BASE, Code, Error, Measurement, Replica, Run
 from tests import synthetic
-from tests.measure.judge.test_reproduction import CLOSE, a_run
+from tests.measure.judge.test_pair import CLOSE, a_run
 from tests.samples import memory, run_of
 
 ALLOWED = Allowed(0.05, 0.05)
@@ -80,9 +80,6 @@ def test_the_worst_is_the_verdict_and_what_does_not_work_in_base_is_not_judged()
     assert alone and beside and beside.low < alone.low, "all intervals hold together"
 
 
-# --- two runs --------------------------------------------------------------------------------------------------------
-
-
 def coded(latencies_s: dict[str, float], seed: int, *changed: str) -> Run:
     """A run whose strategies have the code of all others like it but for those whose code has ``changed``."""
     run = a_run(latencies_s, seed)
@@ -123,8 +120,6 @@ def test_runs_of_other_cases_are_refused(name, value):
     with pytest.raises(ValueError, match=f"different cases: {'title' if name == 'workload' else name}; a gate"):
         of_runs(FIRST, replace(FIRST, request=replace(FIRST.request, **{name: value})), ALLOWED)
 
-
-# --- how it is written -----------------------------------------------------------------------------------------------
 
 _BROKEN = {
     "outcome": "failed",

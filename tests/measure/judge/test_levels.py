@@ -16,8 +16,6 @@ from measure.run.run import Analysis, Latency, Measurement, Replica
 from tests.samples import FACTORS, constant, measurement, run_of
 from tests.simulation import Model, simulate
 
-# --- of a turn, a process, and a strategy ----------------------------------------------------------------------------
-
 
 def in_turns(slug: str, *processes: dict[int, list[float]]) -> Measurement:
     """A strategy with these processes, each with the samples of a turn, in seconds, by the turn's round."""
@@ -64,9 +62,6 @@ def test_every_latency_lies_within_its_own_samples() -> None:
                 assert min(samples_s) * (1 - 1e-9) <= shown_s <= max(samples_s) * (1 + 1e-9), items
 
 
-# --- files of earlier methods ----------------------------------------------------------------------------------------
-
-
 def test_a_run_of_an_earlier_method_has_the_levels_whose_intervals_it_shows() -> None:
     shown = Latency(median_s=3e-3, low_s=2.5e-3, high_s=3.6e-3)
     item = replace(measurement("a", constant(1e-3, FACTORS)), latency=shown)
@@ -76,9 +71,6 @@ def test_a_run_of_an_earlier_method_has_the_levels_whose_intervals_it_shows() ->
     assert math.exp(by_slug["a"].log_mean) == pytest.approx(3e-3, rel=1e-12)
     assert by_slug["a"].interval(0.95) == pytest.approx((2.5e-3, 3.6e-3), rel=1e-9)
     assert by_slug["a"].degrees == 4.0, "of five processes"
-
-
-# --- ratios and ranks -------------------------------------------------------------------------------------------------
 
 
 def test_a_ratio_is_students_t_test_with_the_degrees_of_the_runs_one_variance() -> None:
@@ -130,8 +122,6 @@ def test_memory_breaks_ties_beyond_a_hundredth() -> None:
     assert by_memory(["unknown", "a"], peaks) == ["a", "unknown"]
 
 
-# --- on simulated runs -----------------------------------------------------------------------------------------------
-
 # A spread between processes of a third to three times the scatter of the samples, as real runs show it.
 MODELS = [
     Model(process=process, sample=sample)
@@ -141,24 +131,14 @@ MODELS = [
 LATENCIES_S = {f"s{place}": 1e-3 * times for place, times in enumerate((1, 1.03, 1.15, 1.5, 2.2, 4, 10, 20))}
 
 
-def _not_above(count: int, rate: float, trials: int) -> bool:
-    """Whether a count is not significantly above a rate: what it exceeds in one of twenty experiments."""
-    return count <= stats.binom.ppf(0.95, trials, rate)
-
-
-def test_a_strategy_against_itself_is_called_different_rarely() -> None:
-    runs, declared = 120, 0
-    for seed in range(runs):
-        declared += len(simulate({"a": 1e-3, "b": 1e-3}, MODELS[seed % len(MODELS)], seed).order.groups()) > 1
-    assert _not_above(declared, 0.05, runs), declared
-
-
-def test_the_fastest_is_among_the_leaders_though_twelve_are_equal() -> None:
-    runs, missed = 60, 0
-    for seed in range(runs):
-        order = simulate({f"s{place}": 1e-3 for place in range(12)}, MODELS[seed % len(MODELS)], seed).order
-        missed += "s0" not in order.groups()[0]
-    assert _not_above(missed, 0.05, runs), missed
+def test_of_two_equals_one_is_rarely_called_slower_and_of_twelve_one_rarely_no_leader() -> None:
+    """No more often than in one of twenty, but for what one of twenty experiments exceeds."""
+    for runs, count in ((120, 2), (60, 12)):
+        latencies_s, missed = {f"s{place}": 1e-3 for place in range(count)}, 0
+        for seed in range(runs):
+            first, *others = simulate(latencies_s, MODELS[seed % len(MODELS)], seed).order.groups()
+            missed += bool(others) if count == 2 else "s0" not in first
+        assert missed <= stats.binom.ppf(0.95, runs, 0.05), (count, missed)
 
 
 def test_intervals_cover_as_often_as_they_say_among_near_ones_and_those_far_behind_alike() -> None:

@@ -10,23 +10,20 @@ from msgspec.structs import replace
 from measure.judge import lines
 from measure.judge.sweep_findings import SweepFindings, analyse, findings, verdict
 from measure.run.run import Axis, Fit, Point
-from tests import costs, synthetic
+from tests import simulation, synthetic
 
 GRID = (1, 4, 16, 64, 256, 1024, 4096)
-QUIET = costs.QUIET
+QUIET = simulation.QUIET
 A, B = "loop.eager", "vectorized_map.graph"
 
 
 def swept(points: list[Point], axis: Axis | None = None) -> SweepFindings:
-    axis = axis or costs.axis([point.at["batch"] for point in points])
+    axis = axis or simulation.axis([point.at["batch"] for point in points])
     return findings(analyse(replace(synthetic.sweep(), axes=[axis], points=points)))
 
 
 def quiet(latencies: dict[str, tuple[float, float]], grid: tuple[int, ...] = GRID) -> list[Point]:
-    return costs.points(grid, latencies, np.random.default_rng(0), QUIET)
-
-
-# --- crossings -------------------------------------------------------------------------------------------------------
+    return simulation.points(grid, latencies, np.random.default_rng(0), QUIET)
 
 
 def test_of_costs_without_noise_the_crossing_is_exact() -> None:
@@ -40,23 +37,18 @@ def test_of_costs_without_noise_the_crossing_is_exact() -> None:
     assert close.low <= 6.401 <= close.high < 1.2 * close.low, "points next to each other leave little beside noise"
 
 
-def crossing_lines(rng: np.random.Generator) -> tuple[float, dict[str, tuple[float, float]]]:
-    """A size, and the costs of two lines that cross there."""
-    true = 10 ** rng.uniform(0.4, 3.2)
-    fixed, steep = 10 ** rng.uniform(-5, -4), 10 ** rng.uniform(-6.5, -4)
-    flat = steep * 10 ** rng.uniform(-3, -0.2)
-    return true, {A: (fixed, steep), B: (fixed + (steep - flat) * true, flat)}
-
-
 def test_intervals_contain_the_true_size_as_often_as_they_say() -> None:
-    """As a sweep is measured: one process far from the crossing, three beside it."""
+    """Of two lines that cross, as a sweep is measured: one process far from the crossing, three beside it."""
     held: list[bool] = []
     for seed in range(80):
-        rng, model = np.random.default_rng(seed), costs.MODELS[seed % len(costs.MODELS)]
-        true, latencies = crossing_lines(rng)
+        rng, model = np.random.default_rng(seed), simulation.MODELS[seed % len(simulation.MODELS)]
+        true = 10 ** rng.uniform(0.4, 3.2)
+        fixed, steep = 10 ** rng.uniform(-5, -4), 10 ** rng.uniform(-6.5, -4)
+        flat = steep * 10 ** rng.uniform(-3, -0.2)
+        latencies = {A: (fixed, steep), B: (fixed + (steep - flat) * true, flat)}
         below = max(value for value in GRID if value <= true)
         beside = (below, GRID[GRID.index(below) + 1])
-        points = [costs.points([n], latencies, rng, model, 3 if n in beside else 1)[0] for n in GRID]
+        points = [simulation.points([n], latencies, rng, model, 3 if n in beside else 1)[0] for n in GRID]
         crossed = [crossing for crossing in swept(points).crossovers if crossing.low and crossing.high]
         if crossed:
             held.append(any(crossing.low <= true <= crossing.high for crossing in crossed))
@@ -67,9 +59,9 @@ def test_intervals_contain_the_true_size_as_often_as_they_say() -> None:
 
 
 def test_where_there_is_no_crossing_it_says_who_is_faster_where_and_how_far() -> None:
-    rng, noisy = np.random.default_rng(0), costs.Model(process=0.03, disturbed_share=0.0)
-    mostly = [costs.point(n, {A: 3e-3 if n in (1, 4096) else 1e-3, B: 1e-3}, rng, noisy) for n in GRID]
-    alike = costs.points(GRID, {A: (1e-4, 3e-5), B: (1e-4, 3e-5)}, np.random.default_rng(3))
+    rng, noisy = np.random.default_rng(0), simulation.Model(process=0.03, disturbed_share=0.0)
+    mostly = [simulation.point(n, {A: 3e-3 if n in (1, 4096) else 1e-3, B: 1e-3}, rng, noisy) for n in GRID]
+    alike = simulation.points(GRID, {A: (1e-4, 3e-5), B: (1e-4, 3e-5)}, np.random.default_rng(3))
     for points, faster, words in (
         (quiet({A: (2e-4, 2e-5), B: (1e-4, 1e-5)}), B, ("wherever", "2.00 ×")),
         (alike, None, ("apart wherever",)),
@@ -99,7 +91,7 @@ def test_over_a_swept_option_a_strategy_that_does_not_have_it_is_a_level() -> No
     for value in axis.values:
         latencies = {f"chunked.graph?chunk={value}": 1e-3 * (1 + 8 / value)}
         latencies |= {"map_fn.graph": 3e-3} if value == 1 else {}
-        points.append(costs.point(value, latencies, rng, QUIET, name="chunk"))
+        points.append(simulation.point(value, latencies, rng, QUIET, name="chunk"))
     sweep = swept(points, axis)
     [crossing] = sweep.crossovers
     assert (crossing.a, crossing.b, crossing.axis) == ("map_fn.graph", "chunked.graph", "chunk")
@@ -108,17 +100,17 @@ def test_over_a_swept_option_a_strategy_that_does_not_have_it_is_a_level() -> No
     assert [sweep.leaders(point)[0] for point in (points[0], points[-1])] == ["map_fn.graph", "chunked.graph"]
 
 
-# --- costs and growth ------------------------------------------------------------------------------------------------
-
 SIZES = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536)
 SLUG, FIXED, EACH = "map_fn.graph", 4e-4, 2e-6
 STRAIGHT = [FIXED + EACH * value for value in SIZES]
 GROWTH = math.log(STRAIGHT[-1] / STRAIGHT[4]) / math.log(SIZES[-1] / SIZES[4])
 
 
-def grown(latency_s: list[float], model: costs.Model = QUIET, seed: int = 0) -> SweepFindings:
+def grown(latency_s: list[float], model: simulation.Model = QUIET, seed: int = 0) -> SweepFindings:
     rng = np.random.default_rng(seed)
-    return swept([costs.point(n, {SLUG: seconds}, rng, model) for n, seconds in zip(SIZES, latency_s, strict=True)])
+    return swept(
+        [simulation.point(n, {SLUG: seconds}, rng, model) for n, seconds in zip(SIZES, latency_s, strict=True)]
+    )
 
 
 def fitted(sweep: SweepFindings) -> tuple[Fit, float, float]:
@@ -142,7 +134,7 @@ def test_a_straight_line_is_fitted_exactly_and_one_point_that_is_far_off_does_no
 def test_costs_and_exponents_are_in_their_intervals_as_often_as_these_say() -> None:
     held = [0, 0, 0]
     for seed in range(60):
-        fit, exponent, half = fitted(grown(STRAIGHT, costs.MODELS[seed % len(costs.MODELS)], seed))
+        fit, exponent, half = fitted(grown(STRAIGHT, simulation.MODELS[seed % len(simulation.MODELS)], seed))
         held[0] += fit.fixed_low_s <= FIXED <= fit.fixed_high_s
         held[1] += fit.per_element_low_s <= EACH <= fit.per_element_high_s
         held[2] += abs(exponent - GROWTH) <= half

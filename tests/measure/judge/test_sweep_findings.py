@@ -12,7 +12,8 @@ from measure.judge.reproduction import compare_sweeps, continues
 from measure.judge.sweep_findings import analyse, comparison, findings
 from measure.judge.sweep_findings import verdict as of
 from measure.run.run import Point, Run
-from tests import costs, synthetic
+from tests import simulation, synthetic
+from tests.simulation import QUIET, Costs, Model
 
 A, B, C, D, E = "loop.eager", "batched.graph", "map_fn.graph", "chunked.graph", "while_loop.graph"
 LETTERS = {"A": A, "B": B, "C": C, "D": D, "E": E}
@@ -22,7 +23,7 @@ def line(*leading: str) -> Run:
     """A sweep over side = 1, 2, 4, …: ``leading`` are the letters of those that lead, or tie, at each point."""
     values = [2**place for place in range(len(leading))]
     points = [point({"side": value}, names) for value, names in zip(values, leading, strict=True)]
-    return replace(synthetic.sweep(), axes=[costs.axis(values, "side")], points=points)
+    return replace(synthetic.sweep(), axes=[simulation.axis(values, "side")], points=points)
 
 
 def map_(*rows: str) -> Run:
@@ -34,7 +35,7 @@ def map_(*rows: str) -> Run:
         for (x, batch), (y, side) in itertools.product(enumerate(batches), enumerate(sides))
         if cells[y][x] != "-"
     ]
-    return replace(synthetic.sweep(), axes=[costs.axis(batches), costs.axis(sides, "side")], points=points)
+    return replace(synthetic.sweep(), axes=[simulation.axis(batches), simulation.axis(sides, "side")], points=points)
 
 
 def point(at: Mapping[str, int], names: str) -> Point:
@@ -76,11 +77,10 @@ def test_nobody_of_a_tie_is_crowned_and_what_was_not_ranked_is_told() -> None:
 
 
 def sweep(
-    costs_s: costs.Costs, seed: int = 0, model: costs.Model = costs.QUIET, values: Sequence[int] = (1, 4, 16, 64),
-    processes: int = 3,
-) -> Run:  # fmt: skip
-    points = costs.points(values, costs_s, np.random.default_rng(seed), model, processes)
-    return analyse(replace(synthetic.sweep(), axes=[costs.axis(values)], points=points))
+    costs_s: Costs, seed: int = 0, model: Model = QUIET, values: Sequence[int] = (1, 4, 16, 64), processes: int = 3
+) -> Run:
+    points = simulation.points(values, costs_s, np.random.default_rng(seed), model, processes)
+    return analyse(replace(synthetic.sweep(), axes=[simulation.axis(values)], points=points))
 
 
 def test_the_headline_answers_what_was_asked() -> None:
@@ -114,19 +114,17 @@ def test_a_map_is_told_by_how_many_cells_each_leads_and_says_that_some_tie() -> 
         assert verdict(map_(*rows.split("/"))) == says, rows
 
 
-# --- measured again --------------------------------------------------------------------------------------------------
-
 # Slug → (seconds per call, seconds per element): they cross at 20.
 CROSSING = {A: (1e-4, 2e-5), B: (4e-4, 5e-6)}
 VALUES = (1, 4, 16, 64, 256)
 
 
-def again(seed: int, model: costs.Model = costs.MODELS[0], costs_s: costs.Costs = CROSSING) -> Run:
+def again(seed: int, model: Model = simulation.MODELS[0], costs_s: Costs = CROSSING) -> Run:
     return sweep(costs_s, seed, model, VALUES)
 
 
 def test_the_same_costs_are_reproduced_and_hardly_ever_refuted() -> None:
-    pairs = [(seed, model) for seed in range(6) for model in costs.MODELS]
+    pairs = [(seed, model) for seed in range(6) for model in simulation.MODELS]
     answers = [compare_sweeps(again(seed, model), again(1000 + seed, model)) for seed, model in pairs]
     outcomes = [answer.outcome for answer in answers]
     assert outcomes.count("refuted") <= 1 and outcomes.count("reproduced") >= 12, outcomes

@@ -87,9 +87,6 @@ def test_the_allocator_of_tensors_follows_from_onednn_and_variables(monkeypatch)
         assert environment.tensor_allocator(onednn) == name
 
 
-# --- control groups --------------------------------------------------------------------------------------------------
-
-
 def grouped(root: Path, *groups: str, **files: object) -> Path:
     """The machine with a process in these groups, and files of theirs: ``apps__memory_max`` is apps/memory.max."""
     names = {name.replace("__", "/").replace("_", ".", 1): f"{content}\n" for name, content in files.items()}
@@ -125,9 +122,6 @@ def test_the_kernels_count_of_processes_that_it_ended_for_want_of_memory_is_the_
     assert ends_for_memory(machine) == 9, "the group above is the next one to ask"
 
 
-# --- nothing private -------------------------------------------------------------------------------------------------
-
-
 def test_nothing_private_is_kept(machine, monkeypatch):
     for name, value in {
         "XLA_FLAGS": f"--xla_dump_to={Path.home()}/secret --xla_gpu_autotune_level=2",
@@ -152,9 +146,6 @@ def test_nothing_private_is_kept(machine, monkeypatch):
         *((same, same) for same in ("", "-1", "--xla_gpu_autotune_level=2", "granularity=fine,compact,1,0")),
     ):
         assert public(value) == expected
-
-
-# --- the load of others on the processors, and waits for one ----------------------------------------------------------
 
 
 class Processors(NamedTuple):

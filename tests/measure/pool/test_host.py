@@ -44,9 +44,6 @@ def timing(name: str, body: str = "pass") -> Spec:
     return Spec(role="timing", name=name, script=SCRIPT.format(body=body))
 
 
-# --- what the end of a process means ---------------------------------------------------------------------------------
-
-
 def test_the_end_of_a_process_becomes_an_outcome_and_keeps_its_last_words():
     no_room = "Allocator ran out of memory trying to allocate 32.00MiB\n***_"
     for fields, outcome, type_ in (
@@ -66,23 +63,12 @@ def test_the_end_of_a_process_becomes_an_outcome_and_keeps_its_last_words():
     assert failure.error.message.endswith(": free(): invalid size"), "and no line of TensorFlow's log"
 
 
-# --- the host --------------------------------------------------------------------------------------------------------
-
-
-def until_ready(launcher: Launcher, events: Events) -> None:
-    """Wait until a subject can be told to call its strategy."""
-    while (event := launcher.next(events, RUN_S)) is not None:
-        if event.kind == "message" and b'"ready"' in event.fields:
-            return
-    pytest.fail("it does not become ready")
-
-
 def test_a_host_stays_fit_for_forks_and_little_lies_below_a_call(host: Launcher):
     assert "CPU:0" in host.state().devices
     # TensorFlow records the Python stack with each eager op: the deeper it is, the slower small ops are.
-    (one,) = talk(host, [timing("tells its frames", TELL_FRAMES)])
-    assert one.messages[-1]["event"] == "error"
-    names = one.messages[-1]["message"].split()
+    *_, last = talk(host, timing("tells its frames", TELL_FRAMES))[0]
+    assert last["event"] == "error"
+    names = last["message"].split()
     assert names[0] == "strategy" and names[-1] == "<module>" and len(names) <= MOST_FRAMES, names
     pid = family(host)[0]
     threads = {path.read_text().strip() for path in Path(f"/proc/{pid}/task").glob("*/comm")}
@@ -96,22 +82,18 @@ def test_what_subjects_inherit_and_what_is_kept_of_their_output(host: Launcher):
     files = "import os\nprint(os.listdir('/proc/self/fd'), flush=True)\nos._exit(0)"
     flood = "import os\nos.write(1, b'o' * 2**24)\nos.write(2, b'the last words')\nos._exit(4)"
     score = "import os\nprint(open('/proc/self/oom_score_adj').read(), flush=True)\nos._exit(0)"
-    specs = [timing("files", files), timing("flood", flood), timing("score", score)]
-    ends = {one.spec.name: one.exit for one in talk(host, specs)}
-    fds = ends["files"]["tail"].splitlines()[-1].split()
+    ends = {code: talk(host, timing("said", code))[1] for code in (files, flood, score)}
+    fds = ends[files]["tail"].splitlines()[-1].split()
     assert len(fds) <= 4 + 1 + 4, "three streams and the channel, the listing's own, and those that TensorFlow opens"
-    assert ends["flood"]["status"] == 4
-    assert ends["flood"]["tail"].endswith("the last words") and len(ends["flood"]["tail"]) <= 8_192
-    assert ends["score"]["tail"].split()[-1] == "1000", "where memory runs out it goes first"
+    assert ends[flood]["status"] == 4
+    assert ends[flood]["tail"].endswith("the last words") and len(ends[flood]["tail"]) <= 8_192
+    assert ends[score]["tail"].split()[-1] == "1000", "where memory runs out it goes first"
 
 
 def family(launcher: Launcher) -> list[int]:
     """The host and all below it."""
     assert launcher._host is not None
     return [launcher._host.pid, *descendants(launcher._host.pid)]
-
-
-# --- nothing is left -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("live")
@@ -125,7 +107,8 @@ def test_a_host_that_is_killed_or_stands_still_takes_its_subjects_along_and_is_s
             events: Events = deque()
             hangs = tmp_path / by.name
             subject = launcher.start(timing("hangs", f"open({str(hangs)!r}, 'w')\nwhile True:\n    pass"), events)
-            until_ready(launcher, events)
+            while b'"ready"' not in launcher.next(events, RUN_S).fields:
+                pass
             launcher.send(subject, {"op": "first_call"})
             eventually(hangs.exists, "it hangs")
             pids = family(launcher)
@@ -139,11 +122,7 @@ def test_a_host_that_is_killed_or_stands_still_takes_its_subjects_along_and_is_s
         pids = family(launcher)
         launcher.close()
         eventually(lambda: not any(map(is_alive, pids)), "a closed launcher leaves nothing", GONE_S)
-        (late,) = talk(launcher, [timing("too late")])
-        assert late.exit == {"status": None}
-
-
-# --- fresh interpreters ----------------------------------------------------------------------------------------------
+        assert talk(launcher, timing("too late")) == ([], {"status": None})
 
 
 @pytest.mark.usefixtures("live")
@@ -153,8 +132,10 @@ def test_fresh_interpreters_say_and_do_the_same(monkeypatch: pytest.MonkeyPatch)
     once = "if not hasattr(tf, 'forked'):\n    tf.forked = True\n    os.fork()"
     try:
         assert fresh.wait_ready(RUN_S, lambda: False) and "CPU:0" in fresh.state().devices
-        (one,) = talk(fresh, [timing("plain", f"import os\n{once}\nos.write(2, os.environ['MAPBENCH_SAID'].encode())")])
+        said, end = talk(
+            fresh, timing("plain", f"import os\n{once}\nos.write(2, os.environ['MAPBENCH_SAID'].encode())")
+        )
     finally:
         fresh.close()
-    assert one.said == ["ready", "first_call", "sampled"], "its fork does not speak for it"
-    assert one.exit is not None and one.exit["status"] == 0 and one.exit["tail"].endswith("the last words")
+    assert [one["event"] for one in said] == ["ready", "first_call", "sampled"], "its fork does not speak for it"
+    assert end["status"] == 0 and end["tail"].endswith("the last words")

@@ -135,23 +135,6 @@ def test_all_that_a_subject_has_said_and_printed_comes_before_its_end(
     assert launcher.next(events, 0.0) is None
 
 
-def test_a_subject_that_writes_without_end_into_its_channel_is_killed(
-    launcher: Launcher, hosts: list[PlayedHost], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    killed: list[int] = []
-    monkeypatch.setattr(module, "kill_group", killed.append)
-    make_ready(launcher, hosts[0])
-    _, events = start(launcher)
-    while not events:
-        hosts[0].files[PID + 1][0].send(b"x" * 2**16)
-        launcher.state()
-    message = messages.read(following(launcher, events).fields)
-    assert message == messages.disturbed("a line is longer than 4194304 bytes") and killed == [PID + 1]
-
-
-# --- standing still --------------------------------------------------------------------------------------------------
-
-
 def pass_time(monkeypatch: pytest.MonkeyPatch, step_s: float) -> None:
     """Whenever somebody looks at the time, so much of it has passed."""
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=count(time.monotonic(), step_s).__next__))
@@ -176,8 +159,6 @@ def test_a_host_that_owes_an_answer_for_20_s_is_killed_and_another_one_started(
         launcher.state()
     assert not hosts[1].is_killed, "it owes nothing"
 
-
-# --- hosts that cannot start -----------------------------------------------------------------------------------------
 
 WORDS = """Traceback (most recent call last):
   File "/home/somebody/lib/python3.12/site-packages/tensorflow/python/pywrap_tensorflow.py", line 73, in <module>

@@ -1,10 +1,8 @@
 """Pauses: a machine that sleeps, and a command line that is stopped, cost no strategy its rank."""
 
 import re
-import time
 from collections import Counter
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,32 +10,20 @@ import pytest
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
 from measure.pool import clock as module
-from measure.pool import dialogue
-from measure.pool.clock import Clock
 from measure.pool.launcher import Event, Events
 from measure.run.run import Run
 from tests.engine import QUICK, small_request
-from tests.subjects import LOST, SAMPLES_A_TURN, Message, Subjects, leave_the_machine, measured
+from tests.hanging import Clock
+from tests.subjects import LOST, SAMPLES_A_TURN, Message, Subjects, measured
 
 SLUGS = ("batched.eager", "batched.graph", "loop.eager")
 PAUSE_S = 20.0
 TIMEOUT_S = 10.0
 
 
-@pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """The clock of the machine, which a test puts on."""
-    clock = SimpleNamespace(now_s=0.0, asleep_s=0.0)
-    began_s = time.monotonic()
-
-    def now_s(_: int = 0) -> float:
-        return time.monotonic() - began_s + clock.now_s
-
-    moved = SimpleNamespace(monotonic=now_s, clock_gettime=lambda _: now_s() + clock.asleep_s, CLOCK_MONOTONIC=1)
-    monkeypatch.setattr(module, "time", moved)
-    monkeypatch.setattr(dialogue, "LOOK_S", 0.01)
-    leave_the_machine(monkeypatch)
-    return clock
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch, module.PAUSE_S)
 
 
 @dataclass
@@ -53,7 +39,7 @@ class Paused(Subjects):
 
     def send(self, subject: int, message: Message) -> None:
         self.latencies_s = {}
-        if (message["op"], self._names[subject]) == (self.at, "loop.eager") and not self.is_over:
+        if (message["op"], self.numbered[subject].name) == (self.at, "loop.eager") and not self.is_over:
             self.is_due, self.is_over, self.latencies_s = True, True, {"loop.eager": PAUSE_S}
         super().send(subject, message)
 
@@ -73,7 +59,7 @@ def compare(subjects: Subjects, bound_s: float = 600.0) -> Run:
 
 @pytest.mark.parametrize("sleeps", [False, True])
 @pytest.mark.parametrize("at", ["first_call", "turn"])
-def test_what_was_measured_over_a_pause_is_taken_again(clock: SimpleNamespace, at: str, sleeps: bool) -> None:
+def test_what_was_measured_over_a_pause_is_taken_again(clock: Clock, at: str, sleeps: bool) -> None:
     """One clock tells of a process that was stopped, another one of a machine that has slept."""
     run = compare(Paused(clock=clock, at=at, sleeps=sleeps))
     assert run.status == "complete" and {item.outcome for item in run.measurements} == {"ok"}
@@ -100,7 +86,7 @@ class Replaced(Subjects):
         return not self.is_lost
 
 
-def test_a_run_goes_on_with_another_host_where_one_is_lost_and_its_time_does_not_count(clock: SimpleNamespace) -> None:
+def test_a_run_goes_on_with_another_host_where_one_is_lost_and_its_time_does_not_count(clock: Clock) -> None:
     # That of the run counts all the same, and where it is over it is not waited for.
     for bound_s, status in ((100.0, "complete"), (50.0, "budget")):
         clock.now_s, subjects = 0.0, Replaced(clock=clock)
@@ -112,8 +98,8 @@ def test_a_run_goes_on_with_another_host_where_one_is_lost_and_its_time_does_not
         assert {item.outcome for item in run.measurements} == {"ok" if status == "complete" else "not_run"}
 
 
-def test_no_deadline_and_no_budget_passes_while_this_process_stands_still(clock: SimpleNamespace) -> None:
-    run, part = Clock(bound_s=60.0), Clock(bound_s=30.0)
+def test_no_deadline_and_no_budget_passes_while_this_process_stands_still(clock: Clock) -> None:
+    run, part = module.Clock(bound_s=60.0), module.Clock(bound_s=30.0)
     with run.running(), part.running():
         for passed_s, expected_s, still_s in ((1.0, 0.5, 0.0), (3_600.0, 0.5, 3_600.0), (10.0, 10.0, 3_600.0)):
             begun_s = part.now_s

@@ -245,9 +245,6 @@ def test_a_refusal_quotes_no_sign_that_a_terminal_obeys_and_of_what_is_long_a_pa
     assert len(reason) < 1_000 and reason.endswith("at `$.measurements[0].outcome`")
 
 
-# --- what is not as it was written -----------------------------------------------------------------------------------
-
-
 def written(run: Run) -> bytes:
     """A file of former times as it would be written today."""
     return encode(replace(run, digest={}))

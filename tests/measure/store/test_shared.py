@@ -39,9 +39,6 @@ def at_once(count: int, do: Callable[[int], Any]) -> list[Any]:
         return [*threads.map(lambda number: (begin.wait(), do(number))[1], range(count))]
 
 
-# --- several at once -------------------------------------------------------------------------------------------------
-
-
 def test_several_that_make_the_tables_at_once_make_them_once(new: New):
     stores = [new() for _ in range(6)]
     assert at_once(6, lambda number: ids(stores[number])) == [[]] * 6
@@ -94,9 +91,6 @@ def test_nothing_that_two_write_into_one_run_at_once_is_lost(new: New):
     assert all(new().load(ID).measurement(slug).why.note == slug for slug in slugs)
 
 
-# --- leases ----------------------------------------------------------------------------------------------------------
-
-
 @on_a_server
 def test_a_holder_whose_lease_is_over_by_the_clock_of_the_database_is_gone_and_writes_nothing_more(
     kept: store.Store, other: store.Store, monkeypatch: pytest.MonkeyPatch
@@ -127,9 +121,6 @@ def test_a_lease_is_renewed_until_its_holder_ends_also_when_its_row_is_gone(
         eventually(lambda: not other._holders.is_gone(work.holder), "it is renewed")
     kept.close()
     assert other._holders.is_gone(work.holder) and other.look(ID).run.status == "interrupted"
-
-
-# --- a server that is not there --------------------------------------------------------------------------------------
 
 
 @on_a_server

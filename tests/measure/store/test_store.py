@@ -3,7 +3,6 @@
 import functools
 import logging
 import os
-import re
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -16,7 +15,6 @@ import pytest
 import sqlalchemy as sa
 from msgspec import UNSET
 from msgspec.structs import replace
-from sqlalchemy.dialects import mysql
 
 from measure.run import decision, place, why
 from measure.run.encoding import encode
@@ -126,21 +124,16 @@ def test_a_damaged_run_is_said_to_be_and_hinders_no_other(kept: store.Store, oth
         other.load(ID)
 
 
-@pytest.fixture
-def listed(kept: store.Store) -> store.Store:
+def test_runs_are_listed_the_newest_first_searched_and_filtered(kept: store.Store):
     for number in range(6):
         run = a_run(f"{number:024x}", created=f"2025-01-0{number + 1}T10:00:00+02:00", verdict=f"Verdict 100%_{number}")
         request = replace(run.request, workload=["square", "top_k"][number % 2], device=["CPU:0", "GPU:0"][number // 3])
         environment = {"cpu_model": "Zen 5", "cores_granted": 8, "gpus": ["H200"] if number > 2 else []}
         put(kept, replace(run, request=request, environment=environment, status=["complete", "budget"][number % 2]))
-    return kept
-
-
-def test_runs_are_listed_the_newest_first_searched_and_filtered(listed: store.Store):
-    assert [int(entry.id, 16) for entry in listed.entries(first=1, most=2)] == [4, 3]
-    entry = listed.entries()[0]
+    assert [int(entry.id, 16) for entry in kept.entries(first=1, most=2)] == [4, 3]
+    entry = kept.entries()[0]
     assert entry.created == "2025-01-06T08:00:00.000Z" and entry.machine == "H200, Zen 5, 8 cores"
-    assert listed.values() == {"workload": ["square", "top_k"], "device": ["CPU:0", "GPU:0"]}
+    assert kept.values() == {"workload": ["square", "top_k"], "device": ["CPU:0", "GPU:0"]}
     for asked, numbers in (
         ({}, [5, 4, 3, 2, 1, 0]),
         ({"workload": "square"}, [4, 2, 0]),
@@ -154,11 +147,11 @@ def test_runs_are_listed_the_newest_first_searched_and_filtered(listed: store.St
         ({"text": "' OR 1=1 --"}, []),
     ):
         query = store.Query(**asked)
-        assert [int(entry.id, 16) for entry in listed.entries(query)] == numbers, asked
-        assert listed.count(query) == len(numbers)
+        assert [int(entry.id, 16) for entry in kept.entries(query)] == numbers, asked
+        assert kept.count(query) == len(numbers)
     many = store.Query(" ".join(f"word{number}" for number in range(5_000)))
-    assert str(entries.select(many)).count(" LIKE ") == entries.MOST_WORDS and listed.count(many) == 0
-    assert listed.count(store.Query("2025 " * 5_000)) == 6 and listed.count(store.Query("x" * 10**6)) == 0
+    assert str(entries.select(many)).count(" LIKE ") == entries.MOST_WORDS and kept.count(many) == 0
+    assert kept.count(store.Query("2025 " * 5_000)) == 6 and kept.count(store.Query("x" * 10**6)) == 0
 
 
 def test_what_can_be_imported_fits_its_columns_and_weighs_no_list_down(kept: store.Store):
@@ -255,18 +248,6 @@ def test_a_worker_of_another_version_is_said_to_be(kept: store.Store):
     execute(kept, "UPDATE workers SET state = :state", state=b'{"mood": "fine"}')
     worker = kept.queue.worker()
     assert worker and worker.state == "failed" and "another version" in worker.message
-
-
-def test_the_tables_can_be_made_in_mysql():
-    for table in (*database.runs.metadata.sorted_tables, database.versions):
-        made = str(sa.schema.CreateTable(table).compile(dialect=mysql.dialect()))
-        # Without a length MySQL's blobs and texts end at 64 KiB.
-        assert "CREATE TABLE" in made and not re.search(r"\b(BLOB|TEXT)(?!\()", made), made
-        for column in table.columns:
-            if isinstance(column.type, sa.LargeBinary):
-                assert column.type.length >= why.MOST_ARTIFACT_BYTES
-        for index in table.indexes:
-            assert not any(isinstance(column.type, sa.Text) for column in index.columns), "needs a length elsewhere"
 
 
 def test_the_home_and_all_in_it_is_this_accounts_alone_once_it_was_of_an_earlier_version(

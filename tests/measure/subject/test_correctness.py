@@ -87,9 +87,6 @@ def test_complex_values_are_as_far_off_as_they_are_apart():
     assert check(np.array([1.0 + 0j], np.complex64), np.array([1.0]))[0].ok, "a reference may give real numbers"
 
 
-# --- not finite -------------------------------------------------------------------------------------------------------
-
-
 def test_every_difference_of_what_is_not_finite_counts():
     right = np.array([np.nan, np.inf, -np.inf, 1.0])
     result, _ = check(right.astype(np.float32), right)
@@ -106,9 +103,6 @@ def test_what_the_dtype_can_not_hold_is_infinite():
     assert not check(np.array([np.inf, np.inf, 3.0], np.float32), right)[0].ok
     assert check(np.array([np.inf], np.float16), np.array([65520.0]))[0].ok
     assert not check(np.array([np.inf], np.float16), np.array([65504.0]))[0].ok
-
-
-# --- structure, shape, dtype ------------------------------------------------------------------------------------------
 
 
 def test_of_some_elements_the_worst_is_named_by_its_number_in_the_batch():
@@ -159,9 +153,6 @@ def test_ragged_values_are_right_or_not(tf: Any):
     assert "leaf .row_lengths[0]" in judged(other_rows)
     assert judged(other_rows, shapes_only=True) == "", "of random ones lengths are not compared"
     assert "has a single tensor where leaf .row_lengths[0], leaf .values is right" in judged(tf.zeros([3, 2]))
-
-
-# --- tolerances -------------------------------------------------------------------------------------------------------
 
 
 def test_tolerances_grow_with_the_root_of_the_depth_and_the_width_of_the_dtype():

@@ -36,8 +36,6 @@ def test_retraces_are_counted_in_every_call_and_not_rounded_away(
     assert not found.of_element and found.graph is None
 
 
-# --- events of one call ----------------------------------------------------------------------------------------------
-
 Plane = tuple[str, list[tuple[str, list[tuple[Any, ...]]]]]
 
 

@@ -130,9 +130,6 @@ def test_the_process_peak_is_that_of_the_call_and_not_of_those_before():
     assert 500 * MIB < result["512"] < 640 * MIB and 250 * MIB < result["256"] < 320 * MIB
 
 
-# --- what an allocator reported, made up -----------------------------------------------------------------------------
-
-
 def test_a_timeline_keeps_its_ends_and_its_peak():
     values = np.random.default_rng(0).integers(1_000, 2_000, 20_000)
     values[12_345] = 9_999
@@ -150,8 +147,6 @@ def test_ops_of_one_kind_are_one_row():
     ):
         assert memory.readable_op(name) == shown
 
-
-# --- on a GPU, with simulated devices --------------------------------------------------------------------------------
 
 _SIMULATED = """
     import pickle

@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.browser import AppServer, wait_idle
-from tests.steps import HELD, SHORT, click, ended, finish, headline, open_page, press, shown, start, tab_to
+from tests.steps import HELD, SHORT, ended, finish, headline, open_page, press, shown, start, tab_to
 
 KEPT = "What was measured is kept."
 
@@ -14,9 +14,6 @@ def test_from_choices_to_an_answer_that_a_link_and_history_show_again(page: Page
     open_page(page, app_server, SHORT)
     expect(shown(page, "purpose")).to_be_visible()
     page.locator(".st-key-cell_map_fn_graph label").click()
-    expect(page).to_have_url(re.compile("strategies=map_fn.graph"))
-    for name in ("Claims", "Compare"):
-        click(page, "link", name)
     expect(page).to_have_url(re.compile("strategies=map_fn.graph"))
     # Run is of the choices as they are, also where one has just been typed.
     wait_idle(page)  # a page that is drawn anew may forget what is typed

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import TOKEN, AppServer, wait_idle
@@ -25,21 +24,18 @@ def softened(row):
 """
 
 
-@pytest.fixture
-def server(start_app: Callable[..., AppServer]) -> AppServer:
-    return start_app()
-
-
 def libraries(pid: int) -> set[str]:
     """Of TensorFlow's libraries, those that a process has loaded."""
     return {mapped.path for mapped in psutil.Process(pid).memory_maps() if "/tensorflow/" in mapped.path}
 
 
-def test_a_function_of_ones_own_is_checked_and_measured(page: Page, server: AppServer):
+def test_a_function_of_ones_own_is_checked_and_measured(page: Page, start_app: Callable[..., AppServer]):
+    server = start_app()
     open_page(page, server, f"?token={TOKEN}&budget=60&strategies=loop.eager")
     assert TOKEN not in page.url
     click(page, "button", "Write your own function")
-    editor = page.frame_locator("iframe[title*=streamlit_ace]")
+    # A page that is drawn anew may have two for a while.
+    editor = page.locator("iframe[title*=streamlit_ace]").last.content_frame
     expect(editor.get_by_text("standardize")).to_be_visible()
 
     def check(code: str, elems: str) -> None:

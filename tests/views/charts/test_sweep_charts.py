@@ -16,7 +16,7 @@ from measure.judge.sweep_findings import SweepFindings, findings
 from measure.output import export, sweep_table
 from measure.run.encoding import decode
 from measure.run.run import Axis
-from tests import costs, synthetic
+from tests import simulation, synthetic
 from tests.engine import ROOT
 from tests.synthetic import MIB
 from views.charts import failures, files, sweep_front, sweep_lines, sweep_map
@@ -30,18 +30,15 @@ def of(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
     return frame[frame["kind"] == kind]
 
 
-# --- what is said agrees ---------------------------------------------------------------------------------------------
-
-
 def made_up(kind: str, seed: int) -> SweepFindings:
     """A sweep of two to five strategies with costs that are near to each other, in noise; at some points one fails."""
-    rng, model = np.random.default_rng(seed), costs.MODELS[seed % len(costs.MODELS)]
+    rng, model = np.random.default_rng(seed), simulation.MODELS[seed % len(simulation.MODELS)]
     slugs = SLUGS[: 2 + seed % 4]
     costs_s = {slug: (10 ** rng.uniform(-4.3, -3.7), 10 ** rng.uniform(-6.5, -5.5)) for slug in slugs}
     values = [4**power for power in range(2 + seed % 5)]
-    axes = [costs.axis(values)]
+    axes = [simulation.axis(values)]
     if kind == "map":
-        axes.append(costs.axis((1, 8), "side"))
+        axes.append(simulation.axis((1, 8), "side"))
     elif kind == "option":
         axes = [Axis(kind="option", name="chunk", values=values, scale="log")]
     points = []
@@ -50,7 +47,7 @@ def made_up(kind: str, seed: int) -> SweepFindings:
         if kind == "option":
             latencies = {f"{slug}?chunk={at[0]}": seconds for slug, seconds in latencies.items() if slug != SLUGS[0]}
             latencies |= {SLUGS[0]: sum(costs_s[SLUGS[0]])} if not number else {}
-        made = costs.point(at[0], latencies, rng, model, processes=1 + (seed + number) % 3, name=axes[0].name)
+        made = simulation.point(at[0], latencies, rng, model, processes=1 + (seed + number) % 3, name=axes[0].name)
         if len(points) == 2:
             broken = replace(made.measurements[0], outcome="failed", latency=None, replicas=[])
             made = replace(made, measurements=[broken, *made.measurements[1:]])
@@ -111,9 +108,6 @@ def map_agrees(sweep: SweepFindings, leaders: dict[int, list[str]]) -> None:
         absent = {*SLUGS} - {item.strategy for item in point.measurements}
         assert not any(slug in str(row.values()) for slug in absent), "a tooltip is of what its cell was made from"
     assert sweep_map.takeaway(sweep).endswith(sweep.run.verdict)
-
-
-# --- charts ----------------------------------------------------------------------------------------------------------
 
 
 class TestLines:
@@ -227,11 +221,8 @@ def test_a_point_that_is_too_noisy_for_an_order_has_no_lowest_latency():
     # Where an option is swept, its values are one comparison: this one was measured beside other programs.
     option = findings(decode((ROOT / "tests/data/option_1.json").read_bytes()))
     assert [point.at["chunk"] for point in option.ranked] == [3, 1_000], "each as the comparison that it is"
-    assert (
-        export.markdown(option.run).count("too noisy to rank") == 2
-        and not option.of_option.tells
-        and sweep_front.subject(option) == ({}, [])
-    )
+    assert export.markdown(option.run).count("too noisy to rank") == 2
+    assert not option.of_option.tells and sweep_front.subject(option) == ({}, [])
 
 
 def test_every_chart_of_a_sweep_has_a_specification_of_its_own_and_a_map_is_a_picture():

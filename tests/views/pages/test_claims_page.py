@@ -14,10 +14,11 @@ from measure.admission import NOBODY, Visitor
 from measure.claims import known, verdicts
 from measure.claims.spec import Figure, Script, claim
 from measure.run.run import Evidence, Run, ScriptEnd
-from measure.store.store import Snapshot
 from tests import synthetic
+from tests.claims import run as claims_run
+from tests.claims import script
 from tests.keeping import put
-from tests.pages import StoredClient, buttons, calm, example, open_page, params, press, versions, words
+from tests.pages import StoredClient, buttons, calm, example, open_page, params, press, words
 from views.result import claims
 from views.ui import memo
 from views.ui.memo import Memo
@@ -45,24 +46,17 @@ CLAIMS = {
 
 def counted(**counts: float | None) -> list[Evidence]:
     """Evidence in which the scripts of «three» and «four» counted so many, or failed."""
-    evidence = []
-    for name, script in (("three", _SCRIPT), ("four", _OTHER)):
-        if name in counts:
-            figures = {} if counts[name] is None else {"count": counts[name]}
-            end = ScriptEnd(source=script.source, figures=figures, error="" if figures else "ZeroDivisionError")
-            evidence.append(Evidence(need=script.key, script=end))
-    return evidence
+    scripts = {"three": _SCRIPT, "four": _OTHER}
+    return [
+        script(scripts[name], "ZeroDivisionError") if count is None else script(scripts[name], count=count)
+        for name, count in counts.items()
+    ]
 
 
 def run_of(number: int, claims: Sequence[str] = ("three",), **changes: object) -> Run:
     """A run of claims; the greater its number, the newer it is."""
-    base = synthetic.run(f"{number:024x}", unhappy=False)
-    run = replace(
-        base, kind="claims", measurements=[], ranking=[], limit=None, control=None, warnings=[], verdict="",
-        request=replace(base.request, workload="claims", size={}, strategies=[]),
-        created=f"2025-01-15T09:{number:02d}:00Z", claims=list(claims), evidence=[],
-    )  # fmt: skip
-    return replace(run, **changes)
+    own = {"id": f"{number:024x}", "created": f"2025-01-15T09:{number:02d}:00Z", "claims": list(claims)}
+    return replace(claims_run([]), **own | changes)
 
 
 class TryingClient(StoredClient):
@@ -76,7 +70,7 @@ class TryingClient(StoredClient):
         ids = tuple(claim.id for claim in asked)
         self.tried.append(ids)
         run = run_of(59, ids, finished=None)
-        self.snapshots[run.id] = Snapshot(run, "running", version=next(versions), message="1 of 1")
+        self.show(run, "running", message="1 of 1")
         return run.id
 
 

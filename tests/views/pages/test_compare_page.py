@@ -1,6 +1,8 @@
 """The Compare page: choices and what refuses them, its address, a run while it waits and runs, and its result."""
 
+import itertools
 import logging
+from dataclasses import replace as replace_state
 
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
@@ -10,9 +12,7 @@ import workloads
 from measure.machine import environment
 from measure.store.queue import WorkerState
 from tests import synthetic
-from tests.deadlines import ANSWER_S
-from tests.engine import ROOT
-from tests.pages import RUN_ID, buttons, calm, cannot_run, chosen, open_page, params, press, words
+from tests.pages import RUN_ID, buttons, calm, cannot_run, chosen, drawn, open_page, params, press, words
 from views.choices import form
 from views.ui import look
 
@@ -119,6 +119,17 @@ def test_a_link_to_a_run_opens_its_result_folds_its_choices_and_tells_of_others(
     assert numbers(app)["size_height"] == 64 and GREY not in words(app) and params(app) == {"run": [RUN_ID]}
 
 
+def test_a_run_on_all_machines_is_shown_with_the_others_beside_it_and_is_one_of_these_choices(fake):
+    fake.others = {name: replace_state(fake.state, machine=name) for name in ("ann", "bob")}
+    fake.new_id = map("{:024x}".format, itertools.count(1)).__next__
+    app = press(open_page(device="all machines / CPU:0"), "run")
+    assert [asked.place for asked in fake.submitted] == ["CPU:0", "ann / CPU:0", "bob / CPU:0"]
+    asked = {"run": [f"{1:024x}"], "with": [f"{2:024x}", f"{3:024x}"], "device": ["all machines / CPU:0"]}
+    assert params(app) == asked
+    fake.show(fake.snapshots[asked["run"][0]].run)
+    assert params(app.run()) == asked and "take" not in buttons(app)
+
+
 def test_a_run_that_cannot_be_shown_is_one_sentence(fake, monkeypatch):
     def damaged(run_id: str) -> None:
         raise ValueError("it has no `id`")
@@ -166,16 +177,15 @@ def test_a_run_is_cancelled_or_ended_with_what_it_knows_where_that_can_be(fake):
     app = press(app, "stop")
     assert (fake.stopped, fake.cancelled) == ([RUN_ID], [])
     app = press(app, "cancel")
-    assert (
-        fake.cancelled == [RUN_ID] and not buttons(app) & {"cancel", "stop"} and synthetic.run().verdict in words(app)
-    )
+    assert fake.cancelled == [RUN_ID] and not buttons(app) & {"cancel", "stop"}
+    assert synthetic.run().verdict in words(app)
 
 
 def test_a_measuring_process_that_starts_or_fails_is_seen_and_a_refusal_is_said(fake):
     fake.state = WorkerState("starting", "TensorFlow is being loaded")
     assert "TensorFlow is being loaded" in words(open_page())
     fake.state = WorkerState("failed", "no module named tensorflow")
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=ANSWER_S).run()
+    app = drawn()
     assert not app.exception and "no module named tensorflow" in app.error[0].value.replace("\\", "")
     fake.state, fake.refusal = WorkerState("ready", "", ("CPU:0",)), "device 'GPU:7' is not on this machine"
     app = press(open_page(), "run")
@@ -188,9 +198,7 @@ def test_an_unexpected_exception_becomes_a_sentence_and_a_log_entry_and_the_run_
     fake.show(run := synthetic.run(RUN_ID))
     for owner, name, is_drawn in ((form, "choose", True), (look, "style", False)):
         monkeypatch.setattr(owner, name, lambda *_: 1 / 0)
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=ANSWER_S)
-        app.query_params["run"] = RUN_ID
         with caplog.at_level(logging.ERROR):
-            app.run()
+            app = drawn(run=RUN_ID)
         assert not app.exception and len(app.error) == 1 and "ZeroDivisionError" in caplog.text
         assert (run.verdict in words(app)) is is_drawn

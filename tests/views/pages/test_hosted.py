@@ -76,18 +76,6 @@ def test_what_is_more_than_allowed_is_said_before_run_is_pressed_and_before_a_sw
         assert app.button(key="run").disabled and named in app.warning[0].value and not fake.submitted
 
 
-def test_only_who_started_a_run_may_end_it_or_have_it_explained(fake, as_):
-    run = synthetic.partial(2, RUN_ID)
-    fake.show(run, "running", stages={run.measurements[0].strategy: "sampling"}, owner=as_("bob"))
-    assert buttons(open_page(run=RUN_ID)) >= {"cancel", "stop"}
-    as_("ann")
-    assert not buttons(open_page(run=RUN_ID)) & {"cancel", "stop"}
-    fake.show(synthetic.run(RUN_ID, ("batched.xla", "loop.eager"), unhappy=False), owner=as_("bob"))
-    assert "explain" in buttons(open_page(run=RUN_ID, tab="Why"))
-    as_("ann")
-    assert "explain" not in buttons(open_page(run=RUN_ID, tab="Why"))
-
-
 def test_every_way_to_have_something_measured_is_refused_while_ones_run_goes_on(own):
     own.store.add(synthetic.run(RUN_ID, unhappy=False), "somebody else")
     press(open_page(**MINE), "run")
@@ -114,16 +102,12 @@ def test_an_equal_request_is_answered_at_once_and_measured_anew_where_that_is_as
     assert own.store.load(*params(app)["run"]).parent == run_id
 
 
-@pytest.fixture
-def viewer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+def test_a_server_that_measures_nothing_shows_runs_without_a_button_that_measures_and_refuses_all_else(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("MAPBENCH_VIEWER", "1")
-    own = Client(Store(tmp_path))
-    monkeypatch.setattr(client, "shared", lambda: own)
-    yield own
-    own.store.close()
-
-
-def test_a_server_that_measures_nothing_shows_runs_without_a_button_that_measures_and_refuses_all_else(viewer):
+    monkeypatch.setattr(client, "shared", lambda: viewer)
+    viewer = Client(Store(tmp_path))
     measuring = ("run", "again", "anew", "settle", "continue", "explain", "take", "fold", "try_", "choose_", "own")
     kept = [synthetic.run("a" * 24), synthetic.sweep("b" * 24), replace(example(), id="c" * 24)]
     for run in kept:

@@ -9,18 +9,6 @@ from views.result import examples
 RUNS = {name: decode((examples.FOLDER / f"{name}.json").read_bytes()) for name in examples.NAMES}
 
 
-def test_six_small_files_tell_what_the_cards_are_for():
-    files = sorted(examples.FOLDER.glob("*.json"))
-    assert {path.stem for path in files} == set(RUNS) and sum(path.stat().st_size for path in files) < 700_000
-    assert {"image_sqrt", "outer_product", "per_example_gradients"} <= {run.request.workload for run in RUNS.values()}
-    compared = [run for run in RUNS.values() if run.kind == "compare"]
-    assert len(compared) == 5 and all(run.ranking for run in compared)
-    assert len({run.ranking[0][0] for run in compared}) > 2, "at other sizes other strategies lead"
-    assert any(item.outcome == "out_of_memory" for run in compared for item in run.measurements)
-    for run in compared:
-        assert any(item.why for item in run.measurements)
-
-
 @pytest.mark.parametrize("name", examples.NAMES)
 def test_a_card_has_case_answer_machine_and_date_and_opens_the_run_in_place(fake, name):
     app = open_page()

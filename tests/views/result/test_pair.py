@@ -29,14 +29,27 @@ def test_the_second_run_is_beside_the_first_in_place_of_its_picture_and_tabs(fak
     assert not app.tabs and not app.get("vega_lite_chart")
     alone = press(app, "pair_end")
     assert params(alone) == {"run": [RUN_ID]} and alone.tabs
-    assert params(press(open_page(run=RUN_ID, **{"with": OTHER}), "pair_other")) == {"run": [OTHER]}
+    assert params(press(open_page(run=RUN_ID, **{"with": OTHER}), f"pair_other_{OTHER}")) == {"run": [OTHER]}
 
 
-@pytest.mark.parametrize("other", ["f" * 24, "<img src=x>", "c" * 24, "d" * 24, "a" * 24])
+def test_several_are_beside_it_and_one_that_goes_on_has_its_bar_until_it_ends(fake: FakeClient):
+    fake.show(FIRST)
+    fake.show(SECOND)
+    fake.show(synthetic.partial(4, "d" * 24), "running")
+    app = open_page(run=RUN_ID, **{"with": [OTHER, "d" * 24, "e" * 24]})
+    assert len(app.dataframe) == 2 and "cancel" in buttons(app) and "has not ended" in words(app)
+    fake.show(replace(SECOND, id="d" * 24))
+    app = app.run()
+    assert len(app.dataframe) == 4 and "cancel" not in buttons(app)
+    for run_id in ("a" * 24, "b" * 24):
+        fake.show(synthetic.sweep(run_id), "running")
+    assert "cancel" in buttons(open_page("sweep", run="a" * 24, **{"with": "b" * 24})), "of the run that is shown"
+
+
+@pytest.mark.parametrize("other", ["f" * 24, "<img src=x>", "c" * 24, "a" * 24])
 def test_what_cannot_be_compared_is_a_sentence_above_the_result(fake: FakeClient, other: str):
     fake.show(FIRST)
     fake.show(synthetic.sweep("c" * 24))
-    fake.show(synthetic.partial(4, "d" * 24), "running")
     fake.show(replace(FIRST, id="a" * 24, measurements=[], ranking=[], control=None))
     app = open_page(run=RUN_ID, **{"with": other})
     assert "pair_end" in buttons(app) and other in words(app) and app.tabs and len(app.warning) == 1

@@ -2,7 +2,6 @@
 
 import itertools
 import tomllib
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -22,12 +21,6 @@ def test_names_in_a_text_are_set_in_code_but_not_where_a_file_has_too_many_of_bo
     assert look.named("a.b beats c.d", ["a.b", "c.d"]) == "`a.b` beats `c.d`"
     names = [f"{'a ' * 90}{number}" for number in range(1_000)]
     assert "`" not in look.named(" ".join(names), names)
-
-
-def test_the_name_in_the_logo_is_drawn_within_its_width():
-    logo = ElementTree.fromstring(look.LOGO)
-    (name,) = (part for part in logo if part.tag.endswith("text"))
-    assert float(name.get("x")) + float(name.get("textLength")) <= float(logo.get("width"))
 
 
 def test_a_sentence_begins_with_a_capital_and_a_name_stays_as_it_is():
