@@ -119,7 +119,7 @@ class Client:
         if base.machine != ALL_MACHINES:
             return [self.submit(asked, visitor=visitor)]
         on: dict[str, WorkerState] = {"": self._worker(), **self.machines()}
-        names = [name for name, state in on.items() if base.device in state.devices]
+        names = [name for name, state in on.items() if base.device in state.devices and state.state != "failed"]
         if not names:
             raise RequestError(f"no machine has the device {base.device}")
         bases = [replace(base, machine=name or msgspec.UNSET) for name in names]

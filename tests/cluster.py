@@ -65,10 +65,9 @@ class Cluster:
             os.kill(pid, signal.SIGKILL)
         process.wait(GONE_S)
 
-    def go_on(self, name: str) -> Path:
-        """Let a machine's runs that are held go on, as long as there is this file."""
-        (file := self.folder / name / GO_ON).touch()
-        return file
+    def go_on(self, name: str) -> None:
+        """Let a machine's runs that are held go on."""
+        (self.folder / name / GO_ON).touch()
 
     def ended(self, run_id: str) -> Run:
         assert self.client.wait(run_id, RUN_S), self.client.snapshot(run_id)
