@@ -20,14 +20,14 @@ from msgspec.structs import replace
 import strategies
 from measure.engine.record import View, original, seed_of
 from measure.judge import analysis, warnings
-from measure.machine import environment
+from measure.machine import environment, load
 from measure.pool.clock import Clock
 from measure.pool.dialogue import Dialogues, Part, SubjectFailed
 from measure.pool.launcher import Launcher
 from measure.run import deadline, forecast
 from measure.run.place import utc_now
-from measure.run.request import Request, case_of, script_of
-from measure.run.run import TIME_OVER, Analysis, Code, Error, Measurement, Run, Stage, Warning
+from measure.run.request import ALLOCATOR_WAITS_S, Request, case_of, forecast_of, script_of
+from measure.run.run import DEFAULT_MEMORY, TIME_OVER, Analysis, Code, Error, Measurement, Run, Stage, Warning
 from measure.run.why import Why
 from measure.subject.messages import Said, Spec
 from strategies import script
@@ -35,7 +35,7 @@ from strategies import script
 # Folders of benches: the reference and what subjects leave, as long as the bench is open.
 _FOLDER_PREFIX = "mapbench-case-"
 REFERENCE = "reference"
-UNTIMED = "not timed, since the time budget was spent: a longer one leaves it some"
+UNTIMED = "increase the budget"
 # What a live subject takes of a GPU beside its tensors: CUDA's context, kernels and libraries; and until these are
 # loaded and tuned at their first call.
 _GPU_CONTEXT_BYTES, _GPU_START_S = 600 * 2**20, 10.0
@@ -46,6 +46,9 @@ FRESH_START_S, _FRESH_S = 30.0, 18.0
 _FAR = 10.0
 # Of the available memory, what subjects that live at the same time may take together.
 _MEMORY_SHARE = 0.7
+
+# What people use who do not measure: timed before all others.
+USUAL_CHOICES = ("map_fn.graph", "vectorized_map.graph", "batched.graph")
 
 # Takes the reasons of a strategy with their artifacts; False where there is no use in going on.
 Keep = Callable[[str, Why, dict[str, bytes]], bool]
@@ -63,6 +66,11 @@ class Settings:
     probes: bool = True  # the limit is measured, after the verdict
     process_peaks: bool = True  # and so is what the operating system sees
     bound_s: float | None = None  # the run ends within this, whatever it is doing; None: 1.5 times what it is said to
+
+
+def _usual_rank(slug: str) -> int:
+    """A place among the usual choices, which come before all others."""
+    return USUAL_CHOICES.index(slug) if slug in USUAL_CHOICES else len(USUAL_CHOICES)
 
 
 def temporary_folder() -> "tempfile.TemporaryDirectory[str]":
@@ -87,7 +95,8 @@ def here(launcher: Launcher, threads: int | None) -> dict[str, Any]:
 
 class Bench:
     """One case with its strategies. ``publish`` gets every `View`. `cancel` and `stop` may be called from any thread,
-    all else belongs to the job's. ``record`` is the run so far; ``stages`` says where each strategy stands."""
+    all else belongs to the job's. ``record`` is the run so far; ``stages`` says where each strategy stands;
+    ``extended_s``: seconds from the start to the end at most, once the run takes longer than forecast."""
 
     folder: Path
 
@@ -108,15 +117,16 @@ class Bench:
         self.settings, self.keep = settings or Settings(), keep
         self.case = case_of(request)
         self.reference_script = script.build_reference(self.case)
-        self.forecast = forecast.forecast_run(self.case, request.strategies, request.budget_s)
+        self.forecast = forecast_of(request)
         self.on_gpu = request.device.startswith("GPU")
         self.gpu_bytes: int | None = None  # that TensorFlow may take of the GPU, where it says so
         is_fresh = launcher.start_method == "fresh"
         # Seconds that a step may take on top: until a subject can begin, and while TensorFlow waits for memory.
         self._on_top_s = FRESH_START_S if is_fresh else _GPU_START_S if self.on_gpu else 0.0
-        self._on_top_s += deadline.ALLOCATOR_WAITS_S if request.memory_limit_mib else 0.0
+        self._on_top_s += ALLOCATOR_WAITS_S if request.memory_limit_mib else 0.0
         fresh_s = _FRESH_S * len(request.strategies) if is_fresh else 0.0
         self.budget_s = request.budget_s + fresh_s
+        self.max_budget_s = max(self.budget_s, (request.max_budget_s or 0.0) + fresh_s)
         self.clock = Clock((self.settings.bound_s or deadline.of_comparison(request)) + deadline.of(fresh_s))
         self.dialogues = Dialogues(launcher, self.clock)
         self.record = Run(
@@ -130,8 +140,8 @@ class Bench:
         self.stages: dict[str, Stage] = {}
         for slug in request.strategies:
             self.enter(slug, script_of(request, slug))
-        # Shown until there is a latency, and no part of the run: a process that measures memory is never timed.
-        self.rough_s: dict[str, float] = {}
+        self.extended_s: float | None = None
+        self.watch = load.Watch()  # of what other programs use while latencies are sampled
         self.started_s: float | None = None  # on the monotonic clock
         self.stopped = False
         self._publish, self._message, self._version = publish, "", 0
@@ -144,7 +154,7 @@ class Bench:
     def view(self) -> View:
         return View(
             self.record, dict(self.stages), self._message, self._version, self.started_s, self.forecast.seconds,
-            self._round_number, dict(self.rough_s),
+            self._round_number, self.extended_s,
         )  # fmt: skip
 
     def say(self, message: str | None = None, result: bool = False, round_number: int | None = None) -> None:
@@ -252,8 +262,20 @@ class Bench:
         return self.dialogues.start(self.spec(role, slug, **more), self.launcher_of(slug))
 
     def quickest_first(self, slugs: Iterable[str]) -> list[str]:
-        """The strategies, or twins, by the forecast of their first calls."""
-        return sorted(slugs, key=lambda slug: self.forecast.per_strategy[original(slug)].first_call_s)
+        """The strategies by the forecast of their first calls, after the usual choices."""
+        return sorted(
+            slugs, key=lambda slug: (_usual_rank(slug), self.forecast.per_strategy[original(slug)].first_call_s)
+        )
+
+    def fastest_first(self, slugs: Iterable[str]) -> list[str]:
+        """The strategies, or twins, by what is known of their latency, after the usual choices; those that are timed
+        with other memory come last."""
+
+        def rank(slug: str) -> tuple[bool, int, float]:
+            rough_s = self[original(slug)].rough_s or self.forecast.per_strategy[original(slug)].latency_s
+            return slug.endswith(DEFAULT_MEMORY), _usual_rank(original(slug)), rough_s
+
+        return sorted(slugs, key=rank)
 
     def step(self, slug: str, subject: int, wanted: type[S], take: Callable[[Said], None] | None = None) -> Part[S]:
         """A step of a dialogue with a subject of a strategy, as `Dialogues.until`. One that takes far longer than this
@@ -284,8 +306,9 @@ class Bench:
             passed_s = self.clock.now_s - begun_s
             silent = f"no answer within {math.ceil(passed_s)} s"
             if not others() or passed_s < 0.99 * far_s():
-                raise SubjectFailed("not_run", Error(type=TIME_OVER, message=f"{silent}: {UNTIMED}")) from None
-            than = f"{_FAR:.0f} × as long as the others took, by their forecasts: its process was ended"
+                message = f"{silent}: {UNTIMED}"
+                raise SubjectFailed("not_run", Error(type=TIME_OVER, message=message)) from None
+            than = f"{_FAR:.0f}× as long as the others took, by their forecasts: its process was ended"
             raise SubjectFailed("timeout", Error(type="Timeout", message=f"{silent}, more than {than}")) from None
         paces[slug] = (self.clock.now_s - begun_s) / forecast_s
         return answer

@@ -81,17 +81,17 @@ class Comparison(Bench):
 
     def _measure(self) -> tuple[Status, str]:
         watch, begun_s = load.Watch(), self.clock.now_s
-        self.look_at_values(begun_s + _MEMORY_SHARE * self.budget_s)
-        working = self.quickest_first(self.working())
+        self.look_at_values(begun_s + _MEMORY_SHARE * self.max_budget_s)
+        working = self.fastest_first(self.working())
         if working:
             self._look_at_others(watch)
-        turns = self.turns(self, begun_s + self.budget_s)
-        watch = load.Watch()
+        turns = self.turns(self, begun_s + self.budget_s, begun_s + self.max_budget_s)
+        self.watch = load.Watch()
         try:
             status, reason = turns.race(working)
             turns.end()
         finally:
-            for warning in warnings.of_load(watch.cores_of_others(), watch.held()):
+            for warning in warnings.of_load(self.watch.cores_of_others(), self.watch.held()):
                 self.warn(warning)
         self.stages = dict.fromkeys(self.stages, "done")
         self.say(result=True)
@@ -99,7 +99,7 @@ class Comparison(Bench):
             if self.settings.probes and any(item.latency for item in self.record.measurements):
                 self._probe_limit()
             if self.settings.process_peaks:
-                self._measure_process_peaks(begun_s + self.budget_s + _AFTER_S)
+                self._measure_process_peaks(max(self.clock.now_s, begun_s + self.budget_s) + _AFTER_S)
             if self.keep is not None:
                 with contextlib.suppress(Cancelled):
                     explanation.explain(self)
@@ -204,7 +204,7 @@ class Comparison(Bench):
                 memory = replace(message.memory, input_bytes=case.input_bytes, captured_bytes=case.captured_bytes)
                 self.update(slug, outcome=outcome, memory=memory, warnings=given)
             case messages.Rough(seconds=seconds):
-                self.rough_s[slug] = seconds
+                self.update(slug, rough_s=seconds)
         self.say(result=True)
 
     # --- beside the latencies ----------------------------------------------------------------------------------------

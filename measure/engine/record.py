@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,7 +23,8 @@ _SAME = (
 class View:
     """A job as a watcher sees it: the run so far, the stage of each strategy, and a line on what happens now.
     ``version`` grows with each new result. ``started_s`` is on the monotonic clock. ``round_number``: of the round in
-    which is sampled now. ``rough_s``: seconds of a call of each strategy, as its memory subject has it."""
+    which is sampled now. ``extended_s``: seconds from the start to the end at most, once the run takes longer than
+    forecast."""
 
     run: Run
     stages: Mapping[str, Stage]
@@ -32,7 +33,7 @@ class View:
     started_s: float | None = None
     forecast_s: float = 0.0
     round_number: int | None = None
-    rough_s: Mapping[str, float] = field(default_factory=dict)
+    extended_s: float | None = None
 
 
 def original(slug: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from measure.engine.bench import Settings, here
+from measure.engine.bench import UNTIMED, Settings, here
 from measure.engine.comparison import Comparison
 from measure.engine.record import View, changes, seed_of
 from measure.judge import sweep_findings
@@ -135,8 +135,8 @@ class Sweep(Parts):
         """Measure a point; the run of its comparison."""
         part = self._comparison(point, asked)
         too_long = {
-            slug: Error(type=TIME_OVER, message=f"not timed: it takes about {text.seconds(first_s)} by forecast, "
-                        f"and this point has {text.seconds(asked.budget_s)}: a longer budget leaves it some")
+            slug: Error(type=TIME_OVER, message=f"it takes about {text.seconds(first_s)} by forecast, "
+                        f"and this point has {text.seconds(asked.budget_s)}: {UNTIMED}")
             for slug, estimate in part.forecast.per_strategy.items()
             if (first_s := estimate.first_call_s + estimate.latency_s) > asked.budget_s
         }  # fmt: skip

@@ -1,13 +1,15 @@
-"""Latency: processes of the strategies, all alive, take turns of a hundredth of a second, in rounds.
+"""Latency: processes of the strategies, all alive, are timed in interleaved slices of a hundredth of a second.
 
-All strategies start one process. After a few rounds those that are near the fastest get a second one, among them the
-leader's twin, which is the leader once more, and whoever may still lead gets further ones. Only one process works at a
-time: the machine does the same to all that take their turn in a round, and the analysis takes the round out.
+In a round each process has one slice. Only one process works at a time, so that the machine does the same to all in a
+round, and the analysis takes the round out. All strategies start one process, and after a few rounds a second one; the
+fastest is entered once more as a control. Those that may be the fastest get further processes. Where the budget is
+automatic, sampling goes on after its planned end for as long as the answer is not usable.
 """
 
 import math
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,8 +19,9 @@ from measure.engine import record
 from measure.engine.bench import Bench
 from measure.engine.record import TWIN, original
 from measure.judge import analysis
-from measure.judge.findings import TELLING, USUAL
-from measure.judge.levels import Order, levels_of
+from measure.judge.findings import TELLING, USUAL, findings, open_question
+from measure.judge.levels import Order, has_samples, levels_of
+from measure.judge.warnings import BUSY_DURING_CORES
 from measure.machine.environment import C_LIBRARY
 from measure.pool.dialogue import Dialogue, Part, SubjectFailed
 from measure.run import forecast
@@ -27,12 +30,15 @@ from measure.run.run import DEFAULT_MEMORY, TIME_OVER, Replica, Status
 from measure.subject import messages
 from measure.subject.timing import LONG_CALL_S, TURN_S, WARM_S
 
-# All strategies have one process for so many rounds. A strategy that is so many times slower than the fastest gets no
-# second one. It goes on with its one process where a call is shorter than a turn; otherwise it ends after these rounds,
-# or after the first one where a call is long (`LONG_CALL_S`).
+# All strategies have one process for so many rounds, and two for as many. A strategy that is so many times slower than
+# the fastest then goes on only where a call is shorter than a slice.
 FIRST_ROUNDS, FAR = 3, 3.0
+# Of such a slow strategy, a call may take this share of the time that is left: longer ones are timed once.
+_CALL_SHARE = 0.04
 # Rounds of the same processes, before it is looked whether further ones are needed.
 ROUNDS = 16
+# Fastest strategies whose medians differ by no more are as good as each other.
+_EQUAL = 0.05
 # Processes are started within this share of the time that is left, so that there is some for turns.
 _STARTS_SHARE = 2 / 3
 # While latencies are sampled, a page that shows them is drawn anew no more often: it uses the same processors.
@@ -55,19 +61,21 @@ class Process:
 
 
 class Turns:
-    """The processes of a bench, which take turns until ``end_s``."""
+    """The processes of a bench, which take turns until ``planned_s``, and while the answer is not usable until
+    ``end_s``."""
 
-    def __init__(self, bench: Bench, end_s: float) -> None:
+    def __init__(self, bench: Bench, planned_s: float, end_s: float) -> None:
         self._bench, self._dialogues, self._clock = bench, bench.dialogues, bench.clock
-        self._end_s = end_s - _LAST_S
+        self._planned_s, self._end_s = planned_s - _LAST_S, end_s - _LAST_S
+        self._extended = ""  # why sampling goes on after its planned end
         self._room_bytes = bench.room_bytes()
         self._alive: list[Process] = []
         self._round = 0
         self._published_s = self._clock.now_s
 
     def race(self, slugs: Sequence[str]) -> tuple[Status, str]:
-        """Time all strategies; then those that may lead, until the fastest is known or the time is over. How that
-        ended, and why. ``slugs``: the quickest first, so that a short budget leaves out what takes long."""
+        """Time all strategies; then those that may be the fastest, until the answer is known or the time is over. How
+        that ended, and why. ``slugs``: the fastest first, so that a short budget leaves out the slowest."""
         bench = self._bench
         self._take_turns(dict.fromkeys(slugs, 1), FIRST_ROUNDS, first=True)
         order = self._order()
@@ -79,29 +87,59 @@ class Turns:
                 return "budget", f"{_SPENT} before anything was timed: the machine is slower than forecast"
             return "complete", "no strategy was left to be ranked"
         near = order.within(FAR)
-        far = [p.slug for p in self._alive if p.slug not in near and self._call_s(p.slug) < WARM_S + TURN_S]
         if bench.settings.controls:
+            others = [slug for slug in slugs if slug not in near and bench[slug].error is None]
             defaults = self._enter_defaults(near, order.fastest_first)
-            near.append(bench.enter(near[0] + TWIN, script_of(bench.request, near[0])))
-            if defaults:  # these are not ranked, and few rounds are enough
-                self._take_turns(dict.fromkeys(near, 2) | dict.fromkeys([*far, *defaults], 1), FIRST_ROUNDS)
-        order = self._order()
-        for processes in range(2, bench.settings.most_processes + 1):
-            leaders = next(iter(order.groups()), [])
-            wanted = {slug: processes if original(slug) in leaders else 2 for slug in near}
-            if not self._take_turns(wanted | dict.fromkeys(far, 1), ROUNDS):
+            first, *next_ = near
+            near.append(bench.enter(first + TWIN, script_of(bench.request, first)))
+            # A ratio needs two processes of both. The fastest come last, and stay where not all fit into memory.
+            self._take_turns(dict.fromkeys([first, *others, *defaults, *next_, near[-1]], 2), FIRST_ROUNDS)
+            order = self._order()
+        living = Counter(process.slug for process in self._alive)
+        far = {slug: count for slug, count in living.items() if slug in slugs and slug not in near}
+        far = {slug: count for slug, count in far.items() if self._call_s(slug) < WARM_S + TURN_S}
+        processes, most = 2, bench.settings.most_processes
+        while True:
+            fastest = next(iter(order.groups()), [])
+            wanted = {slug: processes if original(slug) in fastest else 2 for slug in near}
+            if not self._take_turns(wanted | far, ROUNDS):
                 break
             order = self._order()
-            if len(next(iter(order.groups()), near)) == 1 and order.resolution <= TELLING:
+            is_usable = not self._open_question()
+            if is_usable and len(next(iter(order.groups()), near)) == 1 and order.resolution <= TELLING:
                 return "complete", "the fastest is told from all others"
-        else:
-            return "complete", "more processes would hardly tell the fastest from others"
+            if processes == most and (is_usable or self._planned_s == self._end_s):
+                return "complete", "more processes would hardly tell the fastest from others"
+            processes = min(processes + 1, most)
         if bench.stopped:
             return "complete", f"a person has stopped it {_UNDECIDED}"
+        if self._planned_s < self._end_s and not self._open_question():
+            return "complete", "the answer is usable"
         return "budget", f"{_SPENT if self._run_left_s > 0 else self._clock.over} {_UNDECIDED}"
 
     def end(self) -> None:
         self._end_where(lambda slug: True)
+
+    def _open_question(self, equal: float = math.inf) -> str:
+        """What is not known yet; empty once the answer is usable."""
+        self._publish()
+        return open_question(findings(self._bench.record), equal)
+
+    def _has_time(self, until_s: float = math.inf) -> bool:
+        """True while there is time for another round: after the planned end only while the answer is not usable, of
+        which a watcher is told."""
+        bench, now_s = self._bench, self._clock.now_s
+        if bench.stopped or now_s > min(until_s, self._end_s):
+            return False
+        if now_s <= self._planned_s or now_s - self._published_s <= _PUBLISH_EVERY_S and bench.extended_s:
+            return True
+        if question := self._open_question(_EQUAL):
+            bench.extended_s = bench.forecast.max_seconds
+            cores, granted = bench.watch.cores_of_others(), bench.record.environment.get("cores_granted")
+            if cores > BUSY_DURING_CORES:
+                question = f"other programs use {cores:.1f} of {granted:g} cores"
+            self._extended = f"{question}: measuring longer"
+        return bool(question)
 
     def _order(self) -> Order:
         """The order, as far as it is clear now, of the strategies that have a rank."""
@@ -127,6 +165,8 @@ class Turns:
         been timed yet. Those that do not fit into memory together share the time."""
         groups, done = self._groups(wanted), 0
         for number, group in enumerate(groups):
+            if not (first or self._has_time()):
+                break
             begun_s = self._clock.now_s
             share_s = (self._end_s - begun_s) / (len(groups) - number)
             # Who is begun first may take its first turn after the budget is spent, as long as the run has time.
@@ -134,19 +174,15 @@ class Turns:
             self._end_where(lambda slug, group=group: slug not in group)
             alive = [process.slug for process in self._alive]
             missing = [slug for slug in group for _ in range(wanted[slug] - alive.count(slug))]
-            # What is not ranked comes last.
-            order = sorted(self._bench.quickest_first(missing), key=lambda slug: slug.endswith(DEFAULT_MEMORY))
-            self._bench.say("starting processes")
+            self._bench.say(self._extended or "starting processes")
             last_s = begun_s + _STARTS_SHARE * starts_s
-            self._dialogues.hold((self._start(slug, last_s) for slug in order), at_once=forecast.AT_ONCE)
+            starts = (self._start(slug, last_s) for slug in self._bench.fastest_first(missing))
+            self._dialogues.hold(starts, at_once=forecast.AT_ONCE)
             for of_group in range(rounds):
                 # The first round of all goes on as long as the run may: nobody has a sample yet.
                 if not self._take_round(math.inf if first and of_group == 0 else begun_s + share_s):
                     break
                 done += 1
-                if first:
-                    near = self._order().within(FAR)
-                    self._end_where(lambda slug, near=near: slug not in near and self._call_s(slug) > LONG_CALL_S)
         self._publish()
         return done == rounds * len(groups)
 
@@ -217,21 +253,37 @@ class Turns:
 
     def _take_round(self, until_s: float) -> bool:
         """Have those that live take one turn each; False where the time is over before."""
-        if self._clock.now_s > until_s or self._bench.stopped:  # nobody may live, who would see it
+        if until_s < math.inf and not self._has_time(until_s):
+            return False
+        if self._bench.stopped:  # nobody may live, who would see it
             return False
         self._round += 1
-        self._bench.say("taking turns", round_number=self._round)
-        # In another order in each round of each run; long calls last, for which time may be short.
-        order = sorted(self._alive, key=lambda process: (process.slug, process.place))
-        random.Random(f"{self._bench.record.analysis.seed} {self._round}").shuffle(order)
+        self._bench.say(self._extended or "sampling", round_number=self._round)
+        # The first round in the order in which they were begun, all others in an order of their own; long calls last,
+        # for which time may be short.
+        order = [*self._alive]
+        if self._round > 1:
+            order.sort(key=lambda process: (process.slug, process.place))
+            random.Random(f"{self._bench.record.analysis.seed} {self._round}").shuffle(order)
+        near = {*self._order().within(FAR)}
         for process in sorted(order, key=lambda process: self._call_s(process.slug) > LONG_CALL_S):
             left_s = min(self._run_left_s, until_s - self._clock.now_s)
-            if left_s < self._call_s(process.slug) or self._bench.stopped:
+            if left_s < (call_s := self._call_s(process.slug)) or self._bench.stopped:
                 return False
-            self._turn(process)
+            if original(process.slug) in near or self._is_worth(process.slug, call_s):
+                self._turn(process)
         if self._clock.now_s - self._published_s > _PUBLISH_EVERY_S:
             self._publish()
         return True
+
+    def _is_worth(self, slug: str, call_s: float) -> bool:
+        """True where a slice of a strategy that is far behind the fastest is worth its time."""
+        item = self._bench[slug]
+        if call_s < WARM_S + TURN_S or not item.is_timed:
+            return True
+        is_baseline = slug == findings(self._bench.record).baseline
+        end_s = self._end_s if is_baseline or self._extended else self._planned_s
+        return not has_samples(item) and call_s < _CALL_SHARE * (end_s - self._clock.now_s)
 
     def _turn(self, process: Process) -> None:
         bench, slug = self._bench, process.slug

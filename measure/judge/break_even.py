@@ -185,12 +185,13 @@ def cheapest(costs: Mapping[str, Cost], ties: Mapping[str, int | None]) -> list[
         stretches.append(Stretch(now, first, min(math.ceil(low), first), max(math.ceil(high), first)))
 
 
-def sentence(stretches: Sequence[Stretch]) -> str:
-    """«Cheapest in total, first calls included: loop.eager at first, batched.xla from 37 [20, 66] calls on.»"""
+def sentence(stretches: Sequence[Stretch], missing: Sequence[str] = ()) -> str:
+    """Return "Cheapest in total, first call included: loop.eager at first, batched.xla from 37 calls (20–66)."
+    ``missing``: strategies that were not timed and may be cheaper."""
     if not stretches:
         return ""
     parts = [f"{stretches[0].slug} at first" if len(stretches) > 1 else f"{stretches[0].slug}, at any number of calls"]
     for stretch in stretches[1:]:
-        first, low, high = (f"{n or 0:,}".replace(",", " ") for n in (stretch.first, stretch.low, stretch.high))
-        parts.append(f"{stretch.slug} from {first} [{low}, {high}] calls on")
-    return f"Cheapest in total, first calls included: {', '.join(parts)}."
+        parts.append(f"{stretch.slug} from {stretch.first:,} calls ({stretch.low or 0:,}–{stretch.high or 0:,})")
+    of_timed = " of the strategies that were timed" if missing else ""
+    return f"Cheapest in total{of_timed}, first call included: {', '.join(parts)}."

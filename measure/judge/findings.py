@@ -11,11 +11,11 @@ from typing import Any, Generic, Literal, TypeVar, cast
 from msgspec import UNSET
 
 from measure.judge import warnings
-from measure.judge.levels import Level, Levels, Pairs, Ratio, levels_of, ranks, ratio, shown_levels
+from measure.judge.levels import Level, Levels, Order, Pairs, Ratio, has_samples, levels_of, ranks, ratio, shown_levels, slices_of
 from measure.run import text
 from measure.run.run import TIME_OVER, Analysis, LeafCheck, Limit, Measurement, Run
 
-# How sure it is which strategy to take. Of a run that is «too noisy» or «too short», no order is said.
+# How sure it is which strategy to take. A run that is "too noisy" or "too short" has no order.
 Word = Literal["clear", "tie", "cannot tell", "too noisy", "too short", "no choice", "nothing"]
 _NO_ORDER: tuple[Word, ...] = ("too noisy", "too short")
 
@@ -23,9 +23,11 @@ _NO_ORDER: tuple[Word, ...] = ("too noisy", "too short")
 TELLING, NOTHING_TOLD = 0.2, 1.0
 # Peaks of memory that differ by less than this share are alike.
 ALIKE = 0.01
-# What people take who do not measure: TensorFlow's own name for a map first.
+# What people use who do not measure: TensorFlow's own name for a map first.
 USUAL = ("map_fn.graph", "loop.eager")
-_SINGLE = "some were timed in a single process"
+
+# Of two samples, one may be so many times too long: what is slower than that is not the fastest.
+_FAR = 3.0
 
 _T = TypeVar("_T")
 
@@ -98,7 +100,9 @@ class Row:
 
     @property
     def latency(self) -> str:
-        """``0.73 ms``: with the digits that its interval carries."""
+        """``0.73 ms``: with the digits that its interval carries; ``~0.7 ms`` where it was not timed."""
+        if self.rough_s is not None:
+            return f"~{text.seconds(self.rough_s, 1)}"
         return text.MISSING if self.interval is None else text.seconds(self.median_s, text.digits(*self.interval))
 
     @property
@@ -110,7 +114,12 @@ class Row:
     @property
     def processes(self) -> int:
         """The number of its processes that were sampled."""
-        return sum(bool(replica.samples_s) for replica in self.measurement.replicas)
+        return slices_of(self.measurement)[0]
+
+    @property
+    def rough_s(self) -> float | None:
+        """Seconds of a call as the process that measures memory had it, where the strategy was not timed."""
+        return None if self.median_s is not None else self.measurement.rough_s or None
 
     @property
     def samples(self) -> int:
@@ -121,10 +130,12 @@ class Row:
 class Findings:
     """The findings of a comparison, finished or not.
 
-    ``levels``: twins included. ``rows`` are in the order of the latency shown: right ones, wrong ones, then those
+    ``levels``: of strategies with enough samples for a ratio, twins included. ``baseline`` is what ratios are relative
+    to, also where it has none. ``rows`` are in the order of the latency shown: right ones, wrong ones, then those
     without a latency. ``leaders`` may all be the fastest, the one to take first; ``following`` is the fastest of those
-    behind them. ``missing`` were not timed and may be faster than all. ``apart``: the share of their latency that
-    leaders differ by at the most, None where that is not known. ``reason``: why they cannot be told apart.
+    behind them. ``missing`` have too few samples, or none, and may be faster than all. ``apart``: the share of their
+    latency that leaders differ by at the most, or of a single one the smallest difference that is told; None where
+    that is not known. ``reason``: why they cannot be told apart.
     """
 
     run: Run
@@ -153,6 +164,16 @@ class Findings:
         """The rows with a rank, fastest first."""
         return [row for row in self.rows if row.rank is not None]
 
+    @property
+    def baseline_problem(self) -> str:
+        """Why there is no speedup, as a clause; empty where there is."""
+        if self.baseline is None or self.baseline in self.levels:
+            return "" if self.baseline else "no strategy was asked for"
+        row = self.row(self.baseline)
+        if row.median_s is not None:
+            return f"{self.baseline} {'has too few samples' if row.outcome == 'ok' else 'is wrong'}"
+        return f"{self.baseline} {'failed' if row.failed else 'was not timed'}"
+
     def row(self, slug: str) -> Row:
         return next(row for row in self.rows if row.slug == slug)
 
@@ -162,29 +183,51 @@ class Findings:
 
 
 def findings(run: Run, *baselines: str | None, levels: Levels | None = None) -> Findings:
-    """The findings of a comparison that was analysed. ``baselines``: the first of them that can be it is the baseline,
-    else `USUAL`, else the slowest. ``levels``: of its strategies, where they are made already."""
+    """The findings of a comparison that was analysed. ``baselines``: the first of them that the run has is the baseline,
+    else the first of `USUAL`, else the first strategy of the run, whether it was timed well or not. ``levels``: of its
+    strategies, where they are made already."""
     if levels is None and run.analysis.version == Analysis().version:
         levels = levels_of(run.measurements, run.analysis)
     of_slugs, deviation = (levels.by_slug, levels.spread.deviation) if levels else (shown_levels(run), None)
-    right_s = {m.strategy: m.latency.median_s for m in strategies_of(run) if m.outcome == "ok" and m.latency}
-    slowest = max(right_s, key=lambda slug: right_s[slug], default=None)
-    baseline = next((slug for slug in (*baselines, *USUAL) if slug in right_s), slowest)
+    is_point = run.analysis.spread is not UNSET  # whose processes are pooled over a sweep
+    enough = {item.strategy for item in run.measurements if is_point or has_samples(item)}
+    of_slugs = {slug: level for slug, level in of_slugs.items() if slug in enough}
+    own = [item.strategy for item in strategies_of(run)]
+    baseline = next((slug for slug in (*baselines, *USUAL, *own) if slug in own), None)
     rows = _rows(run, of_slugs, baseline)
     by_slug = {row.slug: row for row in rows}
     first = run.ranking[0] if run.ranking else []
     # In a file from elsewhere, who leads may be missing.
     leaders = [by_slug[slug] for slug in first if slug in by_slug and by_slug[slug].interval]
-    missing = [row.slug for row in rows if row.rank is None and may_lead(row.measurement)]
+    leading = {row.slug for row in leaders}
+    fastest_s = min((row.median_s for row in leaders if row.median_s), default=0.0)
+    missing = [row.slug for row in rows if row.slug not in leading and may_lead(row.measurement, fastest_s)]
     apart = _apart(run, leaders, of_slugs)
     word, reason = _word(run, leaders, missing, apart, deviation)
-    if word in _NO_ORDER:
-        rows = [replace(row, rank=None, tie=None, tied=False) for row in rows]
+    unranked = by_slug.keys() if word in _NO_ORDER else {*missing}
+    rows = [replace(row, rank=None, tie=None, tied=False) if row.slug in unranked else row for row in rows]
     following = next((row for row in rows if row.rank is not None and row.tie), None)
     return Findings(
         run=run, levels=of_slugs, baseline=baseline, rows=rows, leaders=leaders, following=following, missing=missing,
         apart=apart, word=word, reason=reason,
     )  # fmt: skip
+
+
+def open_question(of: Findings, equal: float = math.inf) -> str:
+    """Return what more samples may still answer, as a sentence without its end; empty where the answer is usable.
+    ``equal``: a tie is an answer where its medians differ by no more than this share."""
+    can_be_timed = [row for row in of.rows if row.outcome in ("ok", "not_run") and row.slug not in of.levels]
+    if of.missing:
+        verb = "is" if len(of.missing) == 1 else "are"
+        return f"{text.listed(of.missing, 2)} {verb} not timed yet"
+    if any(row.slug == of.baseline for row in can_be_timed):
+        return f"{of.baseline} needs more samples"
+    if of.word in ("clear", "no choice", "nothing"):
+        return ""
+    medians_s = [row.median_s for row in of.leaders if row.median_s]
+    if of.word == "tie" and max(medians_s) <= (1 + equal) * min(medians_s):
+        return ""
+    return f"{text.counted(len(of.leaders), 'strategy', 'strategies')} may be the fastest" if of.tells else "samples are too noisy"
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------
@@ -239,9 +282,12 @@ def _of_scale(leaf: LeafCheck) -> float | None:
 # --- who leads, and how sure that is ---------------------------------------------------------------------------------
 
 
-def may_lead(item: Measurement) -> bool:
-    """True of what was not timed where nothing says that it could not be the fastest: no failure, no wrong values, and
-    no forecast that left it out."""
+def may_lead(item: Measurement, fastest_s: float = math.inf) -> bool:
+    """True of what has no latency, or one of too few samples, where nothing says that it could not be the fastest: no
+    failure, no wrong values, no forecast that left it out, and no sample that is far slower than ``fastest_s``."""
+    if item.latency is not None:
+        samples_s = [sample_s for replica in item.replicas for sample_s in replica.samples_s]
+        return item.outcome == "ok" and not has_samples(item) and min(samples_s, default=0.0) < _FAR * fastest_s
     # Of what has ended in time once, a process that no longer answers may have been held up.
     held_up = item.outcome == "timeout" and item.memory is not None
     no_time = item.outcome == "not_run" and (item.error is None or item.error.type == TIME_OVER)
@@ -252,38 +298,41 @@ def _apart(run: Run, leaders: Sequence[Row], levels: Mapping[str, Level]) -> flo
     """The farthest end of any two leaders' ratio from 1, and no less than the run's resolution and the margin: the run
     had no reason to look closer at what is within that."""
     share = max(run.control.resolution if run.control else 0.0, run.analysis.margin)
-    if len(leaders) < 2:
-        return share
     if any(row.slug not in levels for row in leaders):
         return None
+    if len(leaders) < 2:
+        return max(share, Order(_ranked(run, levels), run.analysis).resolution)
     pairs = Pairs([levels[row.slug] for row in leaders], run.analysis.confidence)
     rows = map(pairs.behind, range(len(leaders) - 1))
     return max(share, math.expm1(max(float((abs(logs) + halves)[1:].max()) for logs, halves in rows)))
 
 
+def _ranked(run: Run, levels: Mapping[str, Level]) -> dict[str, Level]:
+    return {slug: levels[slug] for group in run.ranking for slug in group if slug in levels}
+
+
 def _word(
     run: Run, leaders: Sequence[Row], missing: Sequence[str], apart: float | None, deviation: float | None
 ) -> tuple[Word, str]:
+    """One rule for all runs: too few samples, then too much noise, then what is missing, then what is told."""
     if not leaders:
         return "nothing", ""
-    single = any(row.processes < 2 for row in leaders)
-    noise = _noise(run, deviation, single=single)
-    medians_s = [row.median_s for row in leaders if row.median_s is not None]
-    # Of leaders that are near each other, and ahead of others, a run tells something, however wide its intervals are.
-    nothing = len(run.ranking) == 1 or max(medians_s) > (1 + NOTHING_TOLD) * min(medians_s)
-    if len(leaders) > 1 and apart is not None and apart > NOTHING_TOLD and nothing:
-        return "too short" if noise == _SINGLE else "too noisy", noise
+    if apart is None:
+        return "too short", text.listed([row.slug for row in leaders if not has_samples(row.measurement)], 2)
+    noise = _noise(run, deviation)
+    if apart > NOTHING_TOLD:
+        return "too noisy", noise
     if missing:
         return "cannot tell", ""
     if sum(map(len, run.ranking)) == 1:
         return "no choice", ""
     if len(leaders) == 1:
-        return ("cannot tell", "it was timed in a single process") if single else ("clear", "")
-    return ("cannot tell", noise) if apart is None or apart > TELLING else ("tie", "")
+        return "clear", ""
+    return ("cannot tell", noise) if apart > TELLING else ("tie", "")
 
 
-def _noise(run: Run, deviation: float | None, *, single: bool) -> str:
-    """Why a run cannot tell its leaders apart: others at work, as it was counted, or else its few processes."""
+def _noise(run: Run, deviation: float | None) -> str:
+    """Why a run cannot tell its leaders apart: other programs, as their load was counted, or else its own samples."""
     codes = {warning.code: warning.values for warning in run.warnings}
     for values in (codes[code] for code in warnings.NOISE if code in codes):
         cores, granted = values.get("cores"), run.environment.get("cores_granted")
@@ -291,8 +340,6 @@ def _noise(run: Run, deviation: float | None, *, single: bool) -> str:
             return "a limit on processor time held it"
         of = f" of {granted:.3g}" if isinstance(granted, int | float) else ""
         return f"other programs used {cores:.1f}{of} cores"
-    if single:
-        return _SINGLE
     if deviation is None:
         return "its intervals are wide"
     return f"processes of one strategy differ by {text.percent(deviation)}"

@@ -188,7 +188,7 @@ def _by_latency(ratio: Ratio | None, limit: float) -> tuple[Word, str]:
         return "slower", ""
     if ratio.high < limit:
         return "within", ""
-    return "cannot tell", f"the limit, {limit:g} ×, is within its interval"
+    return "cannot tell", f"the limit, {limit:g}×, is within its interval"
 
 
 def _word(

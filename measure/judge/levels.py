@@ -1,10 +1,10 @@
 """From samples to levels, intervals and ranks: pure functions, without a process, a clock or a page.
 
-One model: log(latency) = strategy + round + process + rest. A turn gives the lower quartile of its samples; least
+One model: log(latency) = strategy + round + process + slice. A slice gives the lower quartile of its samples; least
 squares take out the rounds, which hold what the machine does to all strategies alike; a process gives the mean of its
-turns, and a strategy the mean of its processes. What processes of one strategy differ by is one variance, pooled over
-all strategies of the run: it gives every level its interval, that of a strategy with a single process too. Intervals
-are Student's, and ranks are ties up to what intervals separate.
+slices, and a strategy the mean of its processes. Two variances, between processes of one strategy and between slices of
+one process, are pooled over all strategies of the run, so that a strategy with few processes or few slices has a wider
+interval. Intervals are Student's, and ranks are ties up to what intervals separate.
 """
 
 import math
@@ -31,6 +31,8 @@ UNKNOWN_DEVIATION, UNKNOWN_DEGREES = 0.3, 4.0
 _USUAL_TURNS = 1.0
 # Strategies and rounds are fitted in turns, until they stand still: a file from elsewhere may have very many of both.
 _MOST_STEPS, _EXACT = 200, 1e-13
+# A ratio needs so many processes and slices of either side: two slices say more of what other programs did in them.
+LEAST_PROCESSES, LEAST_SLICES = 2, 5
 # Wider than any interval that says something: its ends stay in the bounds of a run file.
 _MOST_HALF = 60.0
 
@@ -76,8 +78,8 @@ class Ratio:
 
     @property
     def words(self) -> str:
-        """``13.2 × [12.9, 13.5]``."""
-        return " ".join(text.factor_with_interval(self.ratio, self.low, self.high))
+        """``13.2× (12.9–13.5)``."""
+        return "{} ({})".format(*text.factor_with_interval(self.ratio, self.low, self.high))
 
 
 def difference(a: Level, b: Level) -> Level:
@@ -114,10 +116,12 @@ class Pairs:
 @dataclass(frozen=True)
 class Spread:
     """The relative standard ``deviation`` between processes of one strategy, over a run, and its degrees of freedom: 0
-    where no strategy has two processes."""
+    where no strategy has two processes. ``slices``: the deviation between slices of one process, 0.0 where it is part
+    of the former, as in a sweep."""
 
     deviation: float
     degrees: float
+    slices: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -134,24 +138,50 @@ class Levels:
 def levels_of(measurements: Sequence[Measurement], analysis: Analysis | None = None) -> Levels:
     """The levels of all measurements that have samples; ``analysis``: of the run, which may be a part of a sweep."""
     sampled = {item.strategy: [replica for replica in item.replicas if replica.samples_s] for item in measurements}
-    logs, pace = _without_rounds({slug: replicas for slug, replicas in sampled.items() if replicas})
+    fitted = _fit({slug: replicas for slug, replicas in sampled.items() if replicas})
     of_sweep = analysis.spread if analysis is not None else UNSET
-    spread = spread_of(logs.values()) if of_sweep is UNSET else Spread(of_sweep[0], max(1.0, of_sweep[1]))
+    spread = _run_spread(fitted) if of_sweep is UNSET else Spread(of_sweep[0], max(1.0, of_sweep[1]))
     by_slug = {}
-    for slug, values in logs.items():
-        of_mean, of_reruns = spread.deviation**2 / len(values), RERUN**2 / 2
+    for slug, values in fitted.logs.items():
+        of_processes = spread.deviation**2 / len(values)
+        of_slices = spread.slices**2 * float((1 / fitted.slices[slug]).sum()) / len(values) ** 2
+        of_mean, of_reruns = of_processes + of_slices, RERUN**2 / 2
         # By Welch and Satterthwaite, the constant having infinitely many.
         degrees = (spread.degrees or UNKNOWN_DEGREES) * ((of_mean + of_reruns) / max(of_mean, 1e-3 * of_reruns)) ** 2
         by_slug[slug] = Level(float(values.mean()), of_mean + of_reruns, degrees)
-    return Levels(by_slug, logs, spread, pace)
+    return Levels(by_slug, fitted.logs, spread, fitted.pace)
 
 
 def spread_of(logs: Iterable[np.ndarray]) -> Spread:
-    """The spread between processes. ``logs``: one logarithm a process, float64 [processes] of each strategy."""
+    """The spread between processes, slices included. ``logs``: one logarithm a process, float64 [processes] of each
+    strategy."""
     several = [values for values in logs if len(values) > 1]
     degrees = float(sum(len(values) - 1 for values in several))
     squares = sum(float(((values - values.mean()) ** 2).sum()) for values in several)
     return Spread(math.sqrt(squares / degrees) if degrees else UNKNOWN_DEVIATION, degrees)
+
+
+def _run_spread(fitted: "_Fit") -> Spread:
+    """Return both spreads of a run, by the method of moments: means of processes differ by what processes do and by
+    what their slices do (Searle, Casella and McCulloch 1992, "Variance Components", chapter 3)."""
+    both = spread_of(fitted.logs.values())
+    if not both.degrees:
+        return Spread(both.deviation, both.degrees, fitted.slice_deviation)
+    of_slices = sum(float((1 / counts).sum()) * (1 - 1 / len(counts)) for counts in fitted.slices.values())
+    variance = both.deviation**2 - fitted.slice_deviation**2 * of_slices / both.degrees
+    return Spread(math.sqrt(max(0.0, variance)), both.degrees, fitted.slice_deviation)
+
+
+def slices_of(item: Measurement) -> tuple[int, int]:
+    """Return the numbers of a strategy's processes that were sampled and of their slices."""
+    slices = [len({*replica.rounds}) for replica in item.replicas if replica.samples_s]
+    return len(slices), sum(slices)
+
+
+def has_samples(item: Measurement) -> bool:
+    """True of a strategy with enough processes and slices for a ratio."""
+    processes, slices = slices_of(item)
+    return processes >= LEAST_PROCESSES and slices >= LEAST_SLICES
 
 
 def shown_levels(run: Run) -> Mapping[str, Level]:
@@ -193,8 +223,20 @@ def control(measurements: Sequence[Measurement], levels: Levels, analysis: Analy
     return Control(strategy=own, ratio=of.ratio, low=of.low, high=of.high, resolution=resolution)
 
 
-def _without_rounds(timed: Mapping[str, Sequence[Replica]]) -> tuple[dict[str, np.ndarray], float]:
-    """One logarithm a process, float64 [processes] for each strategy, and the relative standard deviation of rounds."""
+@dataclass(frozen=True)
+class _Fit:
+    """What is left once rounds are taken out. ``logs``, ``slices``: the mean logarithm and the number of slices of each
+    process, float64 [processes] of each strategy; ``slice_deviation``, ``pace``: the relative standard deviations of
+    slices of one process and of rounds."""
+
+    logs: dict[str, np.ndarray]
+    slices: dict[str, np.ndarray]
+    slice_deviation: float
+    pace: float
+
+
+def _fit(timed: Mapping[str, Sequence[Replica]]) -> _Fit:
+    """Fit strategies and rounds in alternation."""
     processes = [(place, replica) for place, replicas in enumerate(timed.values()) for replica in replicas]
     turns = [
         (place, number, round_number, value)
@@ -202,7 +244,7 @@ def _without_rounds(timed: Mapping[str, Sequence[Replica]]) -> tuple[dict[str, n
         for round_number, value in turns_of(replica)
     ]
     if not turns:
-        return {}, 0.0
+        return _Fit({}, {}, 0.0, 0.0)
     strategy, process, of_turns, value = map(np.array, zip(*turns, strict=True))
     rounds, places = np.unique(of_turns, return_inverse=True)
     # What fetches its memory anew scatters by more than a round does: the rounds are those of all others.
@@ -215,9 +257,13 @@ def _without_rounds(timed: Mapping[str, Sequence[Replica]]) -> tuple[dict[str, n
         before, of_rounds = of_rounds, shrunk - shrunk.mean()
         if np.abs(of_rounds - before).max() < _EXACT:
             break
-    means = np.bincount(process, value - of_rounds[places]) / np.bincount(process)
-    ends = np.cumsum([len(replicas) for replicas in timed.values()])
-    return dict(zip(timed, np.split(means, ends[:-1]), strict=True)), float(of_rounds.std())
+    counts = np.bincount(process)
+    means = np.bincount(process, value - of_rounds[places]) / counts
+    squares = float((weight * (value - of_rounds[places] - means[process]) ** 2).sum())
+    degrees = max(1.0, float(weight.sum()) - len(counts) - len(rounds) + 1)
+    ends = np.cumsum([len(replicas) for replicas in timed.values()])[:-1]
+    logs, slices = (dict(zip(timed, np.split(of_each, ends), strict=True)) for of_each in (means, counts))
+    return _Fit(logs, slices, math.sqrt(squares / degrees), float(of_rounds.std()))
 
 
 def turns_of(replica: Replica) -> Iterator[tuple[int, float]]:

@@ -105,8 +105,8 @@ def judge(run: Run) -> Run:
 
 
 def shown(times: float | None) -> str:
-    """A multiple in words: ``≈ 1 ×`` where probes cannot tell it from 1."""
-    return "≈ 1 ×" if times == 1.0 else text.factor(times)
+    """A multiple in words: ``≈ 1×`` where probes cannot tell it from 1."""
+    return "≈ 1×" if times == 1.0 else text.factor(times)
 
 
 def page_faults(item: Measurement) -> float | None:

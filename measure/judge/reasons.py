@@ -2,6 +2,7 @@
 same ops take longer in another mode. What was counted is said, and nothing else. Pure functions of a run.
 """
 
+import math
 import re
 from statistics import median
 
@@ -18,10 +19,8 @@ _LOOPS = ("While", "StatelessWhile")
 _MOST = 0.5
 # Memory is worth a word where the peak is so many times the output, and no buffer is as small as a page or two.
 _LARGE_PEAK, _LEAST_BYTES = 1.4, 64 * 1024
-# Of the difference between two latencies, a reason has to explain this share.
-_SHARE = 0.3
-# Cores that differ by less are the same, as far as the system's clocks tell.
-_CORES = 1.2
+# Of the difference between two latencies, a reason has to explain this share, and no more than all of it.
+_SHARE = 0.5
 
 
 def explainable(run: Run) -> list[Measurement]:
@@ -69,7 +68,7 @@ def _ops(why: Explained) -> str:
 
 
 def _time(why: Explained) -> str:
-    """«80 % of its time in ops, 15 % in dispatch»: the largest first, without what is next to nothing."""
+    """«80% of its time in ops, 15% in dispatch»: the largest first, without what is next to nothing."""
     parts = sorted(shares(why).items(), key=lambda part: -part[1])
     words = ", ".join(f"{text.percent(share)} {name}" for name, share in parts if share >= 0.005)
     busy = f", while the GPU works for {text.percent(why.in_streams_s / why.profiled_s)}" if why.in_streams_s else ""
@@ -96,7 +95,7 @@ def _causes(why: Explained) -> list[str]:
 
 
 def _peak(item: Measurement) -> str:
-    """«it peaks at 2.00 × its output, of which `TensorListStack` holds 9.38 MiB», where the memory says so."""
+    """«it peaks at 2.00× its output, of which `TensorListStack` holds 9.38 MiB», where the memory says so."""
     memory = item.memory
     if memory is None or memory.output_bytes < _LEAST_BYTES or memory.peak_bytes < _LARGE_PEAK * memory.output_bytes:
         return ""
@@ -107,7 +106,7 @@ def _peak(item: Measurement) -> str:
 
 
 def _gap(result: Findings, row: Row) -> str:
-    """«that takes 2.1 × [2.0, 2.2] as long as `batched.xla`»; of the one to take, how far it is from the limit, where
+    """«that takes 2.1× (2.0–2.2) as long as `batched.xla`»; of the one to take, how far it is from the limit, where
     that says something."""
     if (best := result.take) is None:
         return ""
@@ -126,8 +125,8 @@ def _gap(result: Findings, row: Row) -> str:
 
 
 def of_modes(run: Run, faster: Measurement, slower: Measurement) -> str:
-    """The counted reasons why ``slower``, which runs the same ops in another mode, takes longer, in brackets: the fixed
-    cost of a call, page faults, cores used. Empty where none was counted."""
+    """Return the counted reasons why ``slower``, which runs the same ops in another mode, takes longer, in brackets:
+    the fixed cost of a call, page faults, cores used. Empty where none explains at least half of the difference."""
     ran = [{(row.name, row.count) for row in item.why.ops} for item in (faster, slower)]
     same_ops = (faster.mapper, faster.options) == (slower.mapper, slower.options) or (ran[0] and ran[0] == ran[1])
     if not same_ops or not (faster.latency and slower.latency):
@@ -137,13 +136,16 @@ def of_modes(run: Run, faster: Measurement, slower: Measurement) -> str:
         return ""
     fixed_s = _fixed_s(run, slower) - _fixed_s(run, faster)
     faults, kernel_s = limit.page_faults(slower) or 0.0, _of_call(slower, "kernel_s") - _of_call(faster, "kernel_s")
-    theirs, ours = (_of_call(item, "cpu_s") / item.latency.median_s for item in (slower, faster) if item.latency)
+    theirs_s, ours = _of_call(slower, "cpu_s"), _of_call(faster, "cpu_s") / faster.latency.median_s
+    on_as_many_s = theirs_s / ours if ours else math.inf  # what it would take on as many cores as the faster one uses
+    of = f"of the {text.seconds(gap_s)} difference"
+    theirs = theirs_s / slower.latency.median_s
     causes = {
-        f"a call of a tf.function costs {text.seconds(fixed_s)} more": fixed_s > _SHARE * gap_s,
-        f"{faults:,.0f} page faults a call": kernel_s > _SHARE * gap_s and faults > 1,
-        f"it uses {theirs:.1f} cores where {faster.strategy} uses {ours:.1f}": ours > _CORES * theirs > 0,
+        f"starting a call: {text.seconds(fixed_s)} {of}": fixed_s,
+        f"{faults:,.0f} page faults per call: {text.seconds(kernel_s)} {of}": kernel_s if faults > 1 else 0.0,
+        f"it uses {theirs:.1f} cores, {faster.strategy} {ours:.1f}": slower.latency.median_s - on_as_many_s,
     }
-    words = text.listed([words for words, is_so in causes.items() if is_so])
+    words = text.listed([words for words, cost_s in causes.items() if _SHARE * gap_s <= cost_s <= gap_s])
     return f" ({words})" if words else ""
 
 

@@ -7,6 +7,7 @@ others while it measures.
 from collections.abc import Sequence
 from typing import Any
 
+from measure.judge.levels import has_samples, slices_of
 from measure.machine import environment
 from measure.run import text
 from measure.run.run import Measurement, Run, Warning
@@ -17,8 +18,6 @@ from measure.run.run import Measurement, Run, Warning
 BUSY_CORES = 0.2
 # While latencies are sampled: half a core is more than the wake-ups of an idle system and a page that watches the run.
 BUSY_DURING_CORES = 0.5
-# Of one or two samples, a single disturbed one is all, or half, of what they say.
-_FEW = 3
 # A period is a tenth of a second: of a run of seconds, one in twenty is more than the start of a process.
 _HELD = 0.05
 
@@ -32,12 +31,11 @@ OF_A_VERDICT = _OF_A_RUN | set(NOISE) | {"changed"}
 
 # Code → its sentence, of the values that are given with it.
 _SENTENCES = {
-    "busy_before": "other programs were using {cores:.1f} cores when the run began: close them and measure again",
-    "busy_during": "other programs used {cores:.1f} cores while latencies were sampled: close them and measure again",
+    "busy_before": "other programs used {cores:.1f} cores when the run began",
+    "busy_during": "other programs used {cores:.1f} cores while latencies were sampled",
     "held": "the limit on processor time under which this ran was used up in a share of {share:.2f} of its periods "
     "while latencies were sampled: measure again with as many threads as it grants cores",
-    "few_rounds": "its latency rests on few samples ({samples}), which one disturbed call may move: a longer time "
-    "budget gives more",
+    "few_rounds": "too few samples for a ratio ({slices} in {processes}): increase the budget",
     "stood_still": "measuring stood still for about {seconds:.1f} s, since the machine slept or a process was stopped: "
     "what that touched was taken again",
     # Right results come from a function that is called for one element after the other.
@@ -47,7 +45,7 @@ _SENTENCES = {
     "that, and measuring again may find it",
     "no_process_peak": "the process peak is not measured on a GPU: the operating system sees the machine's own memory "
     "alone; go by the memory of the tensors, which is the GPU's",
-    "no_time_for_peaks": "there was no time for the process peak of {strategies}: a longer budget leaves it some",
+    "no_time_for_peaks": "no time was left for the process peak of {strategies}",
     "cut_short": "{over} before floor, process peaks and reasons were measured: the verdict is not touched by that",
     # Processes that wait for a device, or are traced, live on though they were killed.
     "not_ended": "some processes of this run ({processes}) did not end when killed, and may take processor and memory "
@@ -78,8 +76,13 @@ def of_run(run: Run) -> list[Warning]:
 def of_measurement(item: Measurement) -> list[Warning]:
     """A strategy's warnings, likewise."""
     during = [warning for warning in item.warnings if warning.code not in OF_A_LATENCY]
-    samples = sum(len(replica.samples_s) for replica in item.replicas)
-    return [*during, warning("few_rounds", samples=samples)] if 0 < samples < _FEW else during
+    if not item.is_timed or has_samples(item):
+        return during
+    processes, slices = slices_of(item)
+    few = warning(
+        "few_rounds", slices=text.counted(slices, "slice"), processes=text.counted(processes, "process", "processes")
+    )
+    return [*during, few]
 
 
 def of_load(cores: float, share: float) -> list[Warning]:

@@ -99,4 +99,4 @@ def _why(item: Judged) -> str:
 
 
 def _share(share: float) -> str:
-    return f"{100 * share:g} %"
+    return f"{100 * share:g}%"

@@ -41,7 +41,7 @@ RANK = Unit(dtype="Int64")
 COUNT = Unit(printf="%.0f", dtype="float")
 SECONDS = Unit(text.seconds, scale=1e3, printf="%.4g ms", dtype="float")
 BYTES = Unit(text.size, scale=2**-20, printf="%.4g MiB", dtype="float")
-TIMES = Unit(limit.shown, printf="%.3g ×", dtype="float")
+TIMES = Unit(limit.shown, printf="%.3g×", dtype="float")
 ERROR = Unit("{:.2e}".format, printf="%.2e", dtype="float")
 ULP = Unit(printf="%.3g ULP", dtype="float")
 
@@ -101,6 +101,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("outcome", csv="outcome"),
     Column("status", page="outcome"),
     Column("median_s", csv="latency_s"),
+    Column("rough_s", SECONDS, "rough_s", "", "rough latency", "Of strategies that were not timed: seconds of a call of "
+           "the process that measures memory, beside another process."),
     Column("latency", text="latency"),
     Column(_carried, SECONDS, page="latency",
            help="Time of one steady call: of the lower quartile of each turn's samples the geometric mean. Older runs "
@@ -156,7 +158,8 @@ def columns(output: Output, result: Findings | None = None) -> list[Column]:
         return shown
     silent = set() if output == "text" or limit.tells(result.run) else {"× floor"}
     silent |= set() if any(row.default for row in result.rows) else {"default memory"}
-    return [column for column in shown if column.text not in silent]
+    silent |= set() if any(row.rough_s for row in result.rows) else {"rough latency"}
+    return [column for column in shown if (column.text or column.page) not in silent]
 
 
 # --- a comparison as text --------------------------------------------------------------------------------------------
@@ -187,11 +190,11 @@ def sentences(result: Findings) -> list[str]:
         made.append(f"The {limit.FLOOR} is {limit.describe(run.limit)}.")
         below = ((row.slug, row.measurement.why.limit_note) for row in result.rows)
         made += [f"{slug} is {note}." for slug, note in below if note]
-    if cheapest := break_even.sentence(break_even.stretches_of(result)):
+    if cheapest := break_even.sentence(break_even.stretches_of(result), result.missing):
         made.append(cheapest)
     if (control := run.control) and len(result.ranked) > 1:
         made.append(
-            f"This run tells differences between its fastest down to {text.percent(control.resolution)}; "
+            f"Smallest detectable difference between the fastest: {text.percent(control.resolution)}. A/A control: "
             f"{control.strategy}, entered twice, differed from itself by {text.percent(abs(control.ratio - 1))}."
         )
     return made

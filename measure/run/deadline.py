@@ -1,17 +1,13 @@
 """The time within which a run ends, whatever it is doing, and the least budget with which it can begin to measure.
 
-A budget is for a whole run, from its start to its verdict, which comes within 1.5 times what it was said to take, also
-where forecasts are wrong or the machine is slow.
+A run ends within 1.5 times what it was forecast to take at most, from its start to its end, also where the forecast was
+wrong or the machine is slow.
 """
 
 import math
 
-from measure.run import forecast, text
-from measure.run.request import Request, case_of
-
-# TensorFlow waits for 10 s before an allocation fails for good (kMaxMillisToWait in tsl's bfc_allocator.cc), and
-# several may fail one after the other where memory is limited.
-ALLOCATOR_WAITS_S = 35.0
+from measure.run import text
+from measure.run.request import Request, forecast_of
 
 
 def of(seconds: float) -> float:
@@ -20,15 +16,13 @@ def of(seconds: float) -> float:
 
 
 def of_comparison(request: Request, *, why: bool = False) -> float:
-    """``why``: reasons are asked for too. Where memory is limited, the allocator's waiting comes on top."""
-    ahead = forecast.forecast_run(case_of(request), request.strategies, request.budget_s)
-    ends_s = of(max(request.budget_s, ahead.seconds)) + (of_explanation(request) if why else 0.0)
-    return ends_s + (ALLOCATOR_WAITS_S if request.memory_limit_mib else 0.0)
+    """``why``: reasons are asked for too."""
+    return of(forecast_of(request).max_seconds) + (of_explanation(request) if why else 0.0)
 
 
 def of_explanation(request: Request) -> float:
     """An explained process traces and compiles its strategy several times, and profiles a call."""
-    ahead = forecast.forecast_run(case_of(request), request.strategies)
+    ahead = forecast_of(request)
     return of(sum(3.0 + 4.0 * (item.first_call_s + item.latency_s) for item in ahead.per_strategy.values()))
 
 
@@ -40,7 +34,7 @@ def of_claims(seconds: float) -> float:
 def check(request: Request) -> str | None:
     """Return the sentence that says why the budget of a comparison is too short for a single sample, and what is
     enough; None where it is long enough."""
-    needed_s = forecast.forecast_run(case_of(request), request.strategies).seconds
+    needed_s = forecast_of(request).needed_s
     if needed_s <= request.budget_s:
         return None
     budget, needed = text.seconds(request.budget_s), text.seconds(needed_s)

@@ -88,7 +88,7 @@ def forecast_sweep(request: SweepRequest, available_bytes: int, earlier: Iterabl
             skipped.append((at, f"This cannot end in time: {reason}. Choose a longer one, or smaller sizes."))
         else:
             turns_s = sum(max(_TURNS_S, _TURNS * estimate.latency_s) for estimate in estimates)
-            points.append(PointForecast(at, asked, ahead.seconds + turns_s))
+            points.append(PointForecast(at, asked, ahead.needed_s + turns_s))
             peak_bytes = max(peak_bytes, ahead.peak_bytes)
     needed_s = sum(point.seconds for point in points)
     too_long = ""

@@ -31,6 +31,8 @@ _MEMORY_CALLS = 2
 _PROCESS_S = 0.1
 # After so many seconds of turns, more of them would hardly tell the fastest from others.
 _MOST_TURNS_S = 30.0
+# From the verdict to the end: the probes of the limit and the process peaks.
+_AFTER_S = 3.5
 # Random numbers, float64 arithmetic and block-wise comparison in NumPy, bytes of float64 per second.
 _REFERENCE_BYTES_PER_S = 0.4e9
 # Memory of one subject's process that it does not share with others, beside the tensors of its case: TensorFlow's
@@ -71,10 +73,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class RunForecast:
-    """The forecast of a whole run: wall-clock seconds to its verdict, bytes of all its processes together at the worst
-    moment, and an estimate for each canonical slug."""
+    """The forecast of a whole run: seconds before its first sample, to its end, and to its end at most where the budget
+    is automatic; bytes of all its processes together at the worst moment; an estimate for each canonical slug."""
 
+    needed_s: float
     seconds: float
+    max_seconds: float
     peak_bytes: int
     per_strategy: dict[str, Estimate]
 
@@ -113,15 +117,22 @@ def estimate(case: Case, strategy: Strategy | str) -> Estimate:
     return Estimate(output_bytes + beside_bytes, first_call_s, latency_s, events)
 
 
-def forecast_run(case: Case, slugs: Iterable[str], budget_s: float = 0.0) -> RunForecast:
-    """Return the forecast of a comparison of strategies. ``budget_s``: for the whole of it."""
+def forecast_run(
+    case: Case, slugs: Iterable[str], budget_s: float = 0.0, max_budget_s: float = 0.0, slowdown: float = 1.0
+) -> RunForecast:
+    """Return the forecast of a comparison of strategies. ``budget_s``: until its verdict, at most ``max_budget_s`` where
+    that is longer; ``slowdown``: what other programs do to the machine now (`measure.machine.load.slowdown`)."""
     per_strategy = {slug: estimate(case, slug) for slug in slugs}
-    seconds = needed_s(case, per_strategy.values())
+    before_s = slowdown * needed_s(case, per_strategy.values())
+    verdict_s = max(before_s, min(budget_s, before_s + _MOST_TURNS_S))
     # A subject holds its inputs twice while TensorFlow copies them from NumPy; the reference is shared by all.
     held_bytes = PROCESS_BYTES + 2 * case.input_bytes + case.captured_bytes
     largest = sorted((item.peak_bytes for item in per_strategy.values()), reverse=True)[:AT_ONCE] or [0]
     peak_bytes = case.reference_bytes + sum(held_bytes + peak for peak in largest)
-    return RunForecast(max(seconds, min(budget_s, seconds + _MOST_TURNS_S)), peak_bytes, per_strategy)
+    after_s = slowdown * _AFTER_S
+    return RunForecast(
+        before_s, verdict_s + after_s, max(verdict_s, max_budget_s) + after_s, peak_bytes, per_strategy
+    )
 
 
 def needed_s(case: Case, estimates: Collection[Estimate]) -> float:

@@ -1,5 +1,6 @@
 """A request, parsed and validated once, with the same rules for the page, a link, the command line and a file."""
 
+import dataclasses
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -17,10 +18,15 @@ from strategies.spec import Strategy
 from workloads.case import Case
 from workloads.spec import Workload
 
-# Seconds from the start of a comparison to its verdict: enough to decide the usual ones on a quiet 2-core machine; and
-# those that are left for samples at the least, where no budget is given.
-DEFAULT_BUDGET_S, _SAMPLING_S = 12.0, 4.0
+# Seconds from the start of a comparison to its verdict, where the budget is automatic: enough to decide the usual ones
+# on a quiet 2-core machine, with some seconds for samples where more is needed before; and while the answer is not
+# usable.
+AUTO = "auto"
+DEFAULT_BUDGET_S, _SAMPLING_S, MAX_AUTO_S = 12.0, 4.0, 60.0
 MOST_BUDGET_S = 86_400.0
+# TensorFlow waits for 10 s before an allocation fails for good (kMaxMillisToWait in tsl's bfc_allocator.cc), and
+# several may fail one after the other where memory is limited.
+ALLOCATOR_WAITS_S = 35.0
 MOST_THREADS = 1_024
 SEEDS = 0, 2**32 - 1
 ALLOCATORS: tuple[Allocator, ...] = get_args(Allocator)
@@ -103,6 +109,15 @@ def case_of(asked: Request) -> Case:
     return Case(workload, asked.size, asked.dtype, asked.workload_options, asked.device, asked.seed)
 
 
+def forecast_of(asked: Request, slowdown: float = 1.0) -> forecast.RunForecast:
+    """Return the forecast of a comparison; ``slowdown`` as in `forecast.forecast_run`. Under a memory limit it may take
+    longer, since TensorFlow waits before an allocation fails."""
+    max_budget_s = asked.max_budget_s or asked.budget_s
+    ahead = forecast.forecast_run(case_of(asked), asked.strategies, asked.budget_s, max_budget_s, slowdown)
+    waits_s = ALLOCATOR_WAITS_S if asked.memory_limit_mib else 0.0
+    return dataclasses.replace(ahead, max_seconds=ahead.max_seconds + waits_s)
+
+
 def script_of(asked: Request, slug: str, *, allocator: Allocator | None = None) -> str:
     """Return the script of a strategy, as it runs for this request; with another ``allocator``, where one is named.
     Raises `ScriptError`."""
@@ -171,7 +186,7 @@ def parse_budget(value: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         budget_s = math.nan
     if not 1.0 <= budget_s <= MOST_BUDGET_S:  # NaN fails this too
-        raise RequestError(f"budget {value} is not valid: seconds from 1 to {MOST_BUDGET_S:.0f} are needed")
+        raise RequestError(f"budget must be {AUTO!r} or from 1 to {MOST_BUDGET_S:.0f} seconds; got {value}")
     return budget_s
 
 
@@ -208,15 +223,18 @@ def parse(raw: Mapping[str, Any]) -> Request:
         device=device,
         seed=whole("seed", given["seed"] or 0, *SEEDS),
     )
-    limit, threads, budget_s = given["memory_limit_mib"], given["threads"], given["budget_s"]
+    limit, threads = given["memory_limit_mib"], given["threads"]
     slugs = parse_strategies(case, "default" if given["strategies"] is None else given["strategies"])
-    if budget_s is not None:
-        budget_s = parse_budget(budget_s)
-    else:
-        budget_s = float(max(DEFAULT_BUDGET_S, math.ceil(forecast.forecast_run(case, slugs).seconds + _SAMPLING_S)))
+    budget_s, max_budget_s = given["budget_s"], given["max_budget_s"] or msgspec.UNSET
+    if budget_s in (None, AUTO):
+        budget_s = float(max(DEFAULT_BUDGET_S, math.ceil(forecast.forecast_run(case, slugs).needed_s + _SAMPLING_S)))
+        max_budget_s = MAX_AUTO_S
+    budget_s = parse_budget(budget_s)
+    if max_budget_s is not msgspec.UNSET:
+        max_budget_s = max(budget_s, parse_budget(max_budget_s))
     return Request(
         workload=workload.slug, workload_options=dict(case.options), size=dict(case.size), dtype=case.dtype,
-        device=case.device, strategies=slugs, budget_s=budget_s, seed=case.seed,
+        device=case.device, strategies=slugs, budget_s=budget_s, max_budget_s=max_budget_s, seed=case.seed,
         machine=machine or given["machine"] or msgspec.UNSET,
         memory_limit_mib=None if limit is None else whole("memory limit", limit, 1, 2**24),
         threads=None if threads is None else whole("threads", threads, 1, MOST_THREADS),

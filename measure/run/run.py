@@ -88,6 +88,8 @@ class Request(Struct, frozen=True, kw_only=True):
     device: Name
     strategies: Annotated[list[Name], Meta(max_length=MOST_STRATEGIES)]  # canonical slugs without repetition
     budget_s: Seconds
+    # The budget is automatic: sampling goes on until then at most, while the answer is not usable.
+    max_budget_s: Seconds | UnsetType = msgspec.UNSET
     memory_limit_mib: Count | None = None
     threads: Count | None = None
     seed: Count = 0  # of the inputs
@@ -115,10 +117,10 @@ class Request(Struct, frozen=True, kw_only=True):
 class Analysis(Struct, frozen=True, kw_only=True):
     """The method that made intervals and ranks of samples."""
 
-    version: Annotated[int, Meta(ge=1, le=5)] = 5
+    version: Annotated[int, Meta(ge=1, le=6)] = 6
     method: Words = (
-        "log latency = strategy + round + process, of the lower quartile of a turn's samples; one variance between "
-        "processes, student-t, bonferroni for comparisons with the fastest"
+        "log latency = strategy + round + process + slice, of the lower quartile of a slice's samples; pooled variances "
+        "between processes and between slices, student-t, bonferroni for comparisons with the fastest"
     )
     confidence: Annotated[float, Meta(ge=0.5, le=0.9999)] = 0.95
     margin: Share = 0.03  # no tie is said to be closer
@@ -281,6 +283,7 @@ class Measurement(Struct, frozen=True, kw_only=True):
     error: Error | None = None
     warnings: list[Warning] = []
     first_call_s: Seconds | None = None
+    rough_s: Positive | UnsetType = msgspec.UNSET  # of a call of the process that measures memory, beside another one
     latency: Latency | None = None
     replicas: list[Replica] = []
     memory: Memory | None = None

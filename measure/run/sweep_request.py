@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 import strategies
-from measure.run.request import Request, RequestError, named, parse, parse_workload
+from measure.run.request import AUTO, Request, RequestError, named, parse, parse_workload
 from measure.run.run import MOST_CELLS, MOST_MEASUREMENTS, MOST_POINTS, Axis, Run
 from measure.run.slugs import with_options
 from workloads.spec import Option
@@ -75,7 +75,7 @@ def parse_sweep(raw: Mapping[str, Any]) -> SweepRequest:
     named by ``default`` are those of the smallest point, so that those which are hopeless at the large end take part
     where they are not. Raises `RequestError` with one sentence."""
     given, asked = _axes_given(raw.get("axes")), {name: value for name, value in raw.items() if name != "axes"}
-    if asked.get("budget_s") is None:
+    if asked.get("budget_s") in (None, AUTO):
         asked["budget_s"] = DEFAULT_BUDGET_S
     axes: tuple[Axis, ...]
     if given[0].kind == "option":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 # Outcomes that have other words than their own.
-_OUTCOMES = {"unsupported": "not supported", "timeout": "timed out"}
+_OUTCOMES = {"unsupported": "not supported", "timeout": "timed out", "not_run": "not timed"}
 # Signs that a terminal takes for a command, or that turn the direction of the text around them.
 COMMANDS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # In place of a value that is not known.
@@ -31,20 +31,21 @@ def label(slug: str, mode: str) -> str:
 
 def outcome(word: str, reason: str = "") -> str:
     """An outcome in a few words, with its reason where there is one: ``out of memory: it needs 4.00 GiB``."""
-    return ": ".join(filter(None, (_OUTCOMES.get(word, word.replace("_", " ")), reason)))
+    words = _OUTCOMES.get(word, word.replace("_", " "))
+    return reason if reason.startswith(words) else ": ".join(filter(None, (words, reason)))
 
 
-def counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str, plural: str = "") -> str:
     """``1 op``, ``1,005 ops``."""
-    return f"{count:,} {noun}{'s' * (count != 1)}"
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def number(value: float, digits: int = 3) -> str:
-    """So many significant digits, without an exponent: ``1.42``, ``37.0``, ``1 420``."""
+    """So many significant digits, without an exponent: ``1.42``, ``37.0``, ``1,420``."""
     if not math.isfinite(value):
         return MISSING
     if value == 0 or abs(value) >= 999.5:
-        return f"{value:,.0f}".replace(",", " ")
+        return f"{value:,.0f}"
     return f"{Decimal(f'{value:.{digits - 1}e}'):f}"
 
 
@@ -99,21 +100,21 @@ def size(value_bytes: float | None) -> str:
 
 
 def factor(value: float | None) -> str:
-    """``1.03 ×``, ``37 ×``."""
-    return MISSING if value is None or not math.isfinite(value) else f"{times(value)} ×"
+    """``1.03×``, ``37×``."""
+    return MISSING if value is None or not math.isfinite(value) else f"{times(value)}×"
 
 
 def times(value: float) -> str:
     """A `factor` without its sign, where others stand beside it: ``1.03``, ``37``."""
     if not math.isfinite(value):
         return MISSING
-    return f"{value:.2f}" if value < 10 else f"{value:,.0f}".replace(",", " ")
+    return f"{value:.2f}" if value < 10 else f"{value:,.0f}"
 
 
 def factor_with_interval(value: float, low: float, high: float) -> tuple[str, str]:
-    """``13.2 ×`` and ``[12.9, 13.5]``: with the digits that the interval carries; near 1, what is beyond it counts."""
+    """``13.2×`` and ``12.9–13.5``: with the digits that the interval carries; near 1, what is beyond it counts."""
     carried = 3 if 1 / _NEAR_ONE < value < _NEAR_ONE else digits(low, high)
-    return f"{number(value, carried)} ×", f"[{number(low, carried)}, {number(high, carried)}]"
+    return f"{number(value, carried)}×", f"{number(low, carried)}–{number(high, carried)}"
 
 
 def shortened(words: str, most: int) -> str:
@@ -143,10 +144,10 @@ def listed(names: Sequence[str], most: int | None = None, word: str = "and") -> 
 
 
 def percent(share: float) -> str:
-    """``2.1 %``, ``12 %``."""
-    return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"
+    """``2.1%``, ``12%``."""
+    return f"{100 * share:.1f}%" if share < 0.1 else f"{100 * share:.0f}%"
 
 
 def within(share: float) -> str:
-    """``4 %``: a difference, rounded up."""
-    return f"{math.ceil(100 * share - 1e-9)} %"
+    """``4%``: a difference, rounded up."""
+    return f"{math.ceil(100 * share - 1e-9)}%"

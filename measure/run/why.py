@@ -121,16 +121,13 @@ def artifacts(folder: Path) -> dict[str, bytes]:
 
 
 def shares(why: Why) -> dict[str, float]:
-    """The shares of a call that the host spent in ops or kernels, in dispatch (starting ops and scheduling them), in
-    Python, in building graphs, and in waiting for a GPU: they do not overlap, and their sum is 1.
-
-    Watching makes what is between ops longer, the ops themselves hardly: theirs is the share of a call that nobody
-    watched, and what is left of that is divided as it is in the call that was watched.
-    """
+    """Return the shares of the call that was watched: what the host spent in ops or kernels, in dispatch (starting ops
+    and scheduling them), in Python, in building graphs, and in waiting for a GPU. They do not overlap, and their sum is
+    1. Watching makes what is between ops longer, so that the share of ops is a little low where there are many."""
     if not why.profiled_s:
         return {}
     ops_s = why.in_ops_s if why.in_streams_s else max(why.in_ops_s, why.in_kernels_s)
-    in_ops = min(1.0, ops_s / min(why.call_s or why.profiled_s, why.profiled_s))
+    in_ops = min(1.0, ops_s / why.profiled_s)
     others = {
         "in Python": why.python_s,
         "in building graphs": why.building_s,

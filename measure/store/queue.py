@@ -49,7 +49,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     stages: Mapping[str, Stage] = {}  # by slug
     round_number: int | None = None  # of the round in which is sampled now
-    rough_s: Mapping[str, float] = {}  # seconds of a call of each strategy, as its memory subject has it
+    extended_s: float | None = None  # from the begin to the end at most, where that is longer than forecast
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,8 +88,13 @@ class Work(msgspec.Struct, frozen=True):
     machine: str = ""  # that is to do it; empty: any worker that was given no name
 
     @property
+    def end_s(self) -> float:
+        """Seconds from its begin to its end, as far as is known now."""
+        return self.standing.extended_s or self.forecast_s
+
+    @property
     def left_s(self) -> float:
-        return max(_STILL_S, self.forecast_s - self.passed_s)
+        return max(_STILL_S, self.end_s - self.passed_s)
 
     @property
     def most_s(self) -> float:

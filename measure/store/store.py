@@ -240,7 +240,7 @@ class Store:
                 waits = {"wait_s": sum(w.left_s for w in before), "wait_most_s": sum(w.most_s for w in before)}
                 return replace(snapshot, state="queued", position=position, owner=work.owner, **waits)
             if work.id == work_id:
-                left_s, now = max(0.0, work.forecast_s - work.passed_s), asdict(work.standing)
+                left_s, now = max(0.0, work.end_s - work.passed_s), asdict(work.standing)
                 times = {"elapsed_s": work.passed_s, "remaining_s": left_s}
                 return replace(snapshot, state="running", owner=work.owner, **times, **now)
         return snapshot

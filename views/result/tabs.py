@@ -147,7 +147,7 @@ def _totals(result: Findings, frame: pa.Table, prefix: str) -> None:
     if not frame.num_rows:
         return
     rows = [row for row in result.rows if row.outcome == "ok" and row.median_s is not None]
-    sentence = break_even.sentence(break_even.stretches_of(result))
+    sentence = break_even.sentence(break_even.stretches_of(result), result.missing)
     st.markdown(look.named(sentence, [row.slug for row in rows]))
     st.html(look.legend_html([row.mapper for row in rows], [row.mode for row in rows], lines=True))
     st.vega_lite_chart(frame, names.sized(total_time.SPEC, frame), key=f"{prefix}totals", alt=sentence)
