@@ -45,6 +45,9 @@ _ITEMS: dict[str, tuple[str, type[Measurement | Point | Evidence]]] = {
     "sweep": ("points", Point),
     "claims": ("evidence", Evidence),
 }
+# What copies of one run may differ in: an analysis derives it, or a person adds it.
+_ADDED = {"analysis", "break_even", "control", "crossovers", "decision", "digest", "fits", "latency", "limit"}
+_ADDED |= {"ranking", "verdict", "warnings", "why"}
 
 
 class Snapshot(Standing, frozen=True):
@@ -141,8 +144,8 @@ class Store:
         return False
 
     def add(self, run: Run, owner: str = "") -> bool:
-        """Keep a run that comes from elsewhere; False where it is here already. ValueError where another has its id, or
-        there is no room for it."""
+        """Keep a run that comes from elsewhere; False where it is here already, which stays as it is. ValueError where
+        another has its id, or there is no room for it."""
         rows = _rows(run)
         size = sum(len(row["document"]) for row in rows)
         if self.entry(run.id) is None and not self._make_room(run.id, size):
@@ -151,8 +154,7 @@ class Store:
             is_new = connection.execute(sa.select(runs.c.id).where(runs.c.id == run.id)).first() is None
             if is_new:
                 _insert(connection, run, rows, owner, imported=True)
-        # What was decided on it since, here or there, makes no other run of it: the decision that is here stays.
-        if not is_new and replace(self.load(run.id) or run, decision=run.decision) != run:
+        if not is_new and _measured(self.load(run.id) or run) != _measured(run):
             raise ValueError(f"another run with the id {run.id} is here already: delete it before this one is imported")
         return is_new
 
@@ -382,6 +384,15 @@ def closed(run: Run, status: Status, reason: str, finished: str | None = None) -
 
 def _items(run: Run) -> Sequence[object]:
     return tuple(getattr(run, _ITEMS[run.kind][0]) or ())
+
+
+def _measured(part: Any) -> Any:
+    """Return a run, or a part of it, as builtins without what is `_ADDED`."""
+    if isinstance(part, msgspec.Struct):
+        part = msgspec.to_builtins(part)
+    if isinstance(part, dict):
+        return {name: _measured(value) for name, value in part.items() if name not in _ADDED}
+    return [_measured(item) for item in part] if isinstance(part, list) else part
 
 
 def _read(connection: sa.Connection, run_id: str) -> Run:

@@ -204,7 +204,16 @@ def test_a_decision_is_written_on_a_run_that_has_ended_by_its_owner_and_is_liste
     assert now.run == a_run(decision=made, digest={}) and now.version > before.version
     (entry,) = other.entries(store.Query("batched settled onerror=alert(1) ann"))
     assert entry.id == ID and entry.verdict == f"Take batched · {a_run().verdict}"
-    assert not kept.add(a_run(digest={})), "the file from before the decision is no other run"
+    item = a_run().measurements[0]
+    assert kept.explain(ID, item.strategy, why.Explained(note="so"), {})
+    stored, derived = kept.load(ID), [replace(one, latency=None, break_even=[]) for one in a_run().measurements]
+    for copy in (a_run(digest={}), a_run(measurements=derived, ranking=[], verdict="of an earlier version")):
+        assert not kept.add(copy) and kept.load(ID) == stored, "from before the decision or by another method"
+    other_samples = [replace(item, replicas=item.replicas[1:]), *a_run().measurements[1:]]
+    for changes in ({"measurements": other_samples}, {"created": "2025-01-15T09:30:01Z"}):
+        with pytest.raises(ValueError, match="another run with the id"):
+            kept.add(a_run(**changes))
+    kept.explain(ID, item.strategy, item.why, {})
     assert kept.decide(ID, UNSET) and encode(kept.load(ID)) == encode(a_run(digest={}))
     assert kept.entry(ID).verdict == a_run().verdict
 
