@@ -134,8 +134,7 @@ def _facts(first: Run, second: Run) -> list[tuple[str, str, str]]:
 
 def _load(run: Run) -> float:
     """Return the most cores that other programs used before or while latencies were sampled."""
-    seen = [warning.values.get("cores") for warning in run.warnings if warning.code == "busy_during"]
-    seen.append(run.environment.get(environment.LOAD_OF_OTHERS))
+    seen = [run.environment.get(environment.LOAD_OF_OTHERS), *(one.values.get("cores") for one in run.warnings)]
     return max((cores for cores in seen if isinstance(cores, int | float)), default=0.0)
 
 

@@ -53,12 +53,10 @@ def compare(first: Run, second: Run, confidence: float | None = None) -> Reprodu
         because += f", where {_were(lost)} not ranked"
     elif set(before) == set(after):
         because = f"{_were(after)} fastest in both runs"
-        for slug in [
-            row.slug for of in (then, now) for row in of.rows if row is of.following or row.slug == of.baseline
-        ]:
-            one, other = (of.ratio(slug, reference) for of in (then, now))
+        for row in [row for of in (then, now) for row in of.rows if row is of.following or row.slug == of.baseline]:
+            one, other = (of.ratio(row.slug, reference) for of in (then, now))
             if one and other and (one.high < other.low or other.high < one.low):
-                doubts.append(f"the lead over {slug} went from {one.words} to {other.words}")
+                doubts.append(f"the lead over {row.slug} went from {one.words} to {other.words}")
         outcome = "undecided" if doubts else "reproduced"
     elif not set(before) & set(after):
         sure = first.analysis.confidence if confidence is None else confidence

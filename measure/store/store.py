@@ -45,9 +45,6 @@ _ITEMS: dict[str, tuple[str, type[Measurement | Point | Evidence]]] = {
     "sweep": ("points", Point),
     "claims": ("evidence", Evidence),
 }
-# What copies of one run may differ in: an analysis derives it, or a person adds it.
-_ADDED = {"analysis", "break_even", "control", "crossovers", "decision", "digest", "fits", "latency", "limit"}
-_ADDED |= {"ranking", "verdict", "warnings", "why"}
 
 
 class Snapshot(Standing, frozen=True):
@@ -386,13 +383,11 @@ def _items(run: Run) -> Sequence[object]:
     return tuple(getattr(run, _ITEMS[run.kind][0]) or ())
 
 
-def _measured(part: Any) -> Any:
-    """Return a run, or a part of it, as builtins without what is `_ADDED`."""
-    if isinstance(part, msgspec.Struct):
-        part = msgspec.to_builtins(part)
-    if isinstance(part, dict):
-        return {name: _measured(value) for name, value in part.items() if name not in _ADDED}
-    return [_measured(item) for item in part] if isinstance(part, list) else part
+def _measured(run: Run) -> object:
+    """Return what no later analysis, explanation or decision changes."""
+    bodies: list[Run | Point] = [run, *run.points]
+    items = [(item.strategy, item.replicas) for body in bodies for item in body.measurements]
+    return run.created, run.request, run.axes, items, run.evidence
 
 
 def _read(connection: sa.Connection, run_id: str) -> Run:
