@@ -83,5 +83,6 @@ def _table(frame: pd.DataFrame, key: str, alt: str) -> None:
 def _texts(first: Run, second: Run, baseline: str | None) -> _Texts:
     made = pair.of(first, second, baseline)
     head, *body = pair_table.cells(made)
+    head[1] += ", this run"
     facts = pd.DataFrame(made.facts, columns=["what differs", *made.names])
     return pair_table.sentences(made), pd.DataFrame(body, columns=head), facts
