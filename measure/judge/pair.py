@@ -8,7 +8,9 @@ both runs have: whether that ratio differs between them is Student's t on logari
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
+from measure.judge import warnings
 from measure.judge.findings import USUAL, Findings, Row, findings
 from measure.judge.levels import Level, difference
 from measure.machine import environment
@@ -48,6 +50,12 @@ class Pair:
     baseline: str | None
     changes: Sequence[Change]
     facts: Sequence[tuple[str, str, str]]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The runs by time: ``earlier`` and ``later``."""
+        one, other = (datetime.fromisoformat(of.run.created) for of in (self.first, self.second))
+        return ("earlier", "later") if one <= other else ("later", "earlier")
 
     @property
     def confidence(self) -> float:
@@ -113,14 +121,21 @@ def _facts(first: Run, second: Run) -> list[tuple[str, str, str]]:
     facts = [(name, one, other) for (name, one), (_, other) in zip(_asked(first), _asked(second), strict=True)]
     codes = [run.request.own.given.code if run.request.own else "" for run in (first, second)]
     facts.append(("function", "its code", "its code" if codes[0] == codes[1] else "other code"))
-    one, other = first.environment, second.environment
-    # What others use of a machine is never twice the same; the warnings of a run say where it is much.
-    keys = [key for key in dict.fromkeys((*one, *other)) if key != environment.LOAD_OF_OTHERS]
-    shown = environment.shown
+    load, shown = environment.LOAD_OF_OTHERS, environment.shown
+    one, other = (run.environment | {load: _load(run)} for run in (first, second))
+    # Load never repeats exactly: only a difference that would raise a warning matters.
+    is_near = abs(one[load] - other[load]) <= warnings.BUSY_CORES
+    keys = [key for key in dict.fromkeys((*one, *other)) if key != load or not is_near]
     facts += [(environment.label(key), shown(key, one.get(key)), shown(key, other.get(key))) for key in keys]
     # A run made elsewhere may hold anything: a terminal obeys none of it.
     plain = [[text.COMMANDS.sub("", " ".join(words.split())) for words in fact] for fact in facts]
     return [(name, one, other) for name, one, other in plain if one != other]
+
+
+def _load(run: Run) -> float:
+    """Return the most cores that other programs used before or while latencies were sampled."""
+    seen = [run.environment.get(environment.LOAD_OF_OTHERS), *(one.values.get("cores") for one in run.warnings)]
+    return max((cores for cores in seen if isinstance(cores, int | float)), default=0.0)
 
 
 def _asked(run: Run) -> list[tuple[str, str]]:

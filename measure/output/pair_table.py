@@ -16,14 +16,15 @@ _MOST_NAMED = 3
 def render(of: Pair) -> str:
     parts = [table.grid(cells(of)), "\n".join(sentences(of))]
     if of.facts:
-        parts.append(table.grid([["what differs", "first", "second"], *map(list, of.facts)]))
+        parts.append(table.grid([["what differs", *of.names], *map(list, of.facts)]))
     return "\n\n".join(parts)
 
 
 def cells(of: Pair) -> list[list[str]]:
     """The table of strategies: its heads, and a list for each strategy, in the order of the second run."""
     relative = f"relative to {of.baseline}" if of.baseline else "relative"
-    head = ["strategy", "first", "second", "second / first", relative, "rank", "peak memory", "outcome", "change"]
+    ratio = " / ".join(reversed(of.names))
+    head = ["strategy", *of.names, ratio, relative, "rank", "peak memory", "outcome", "change"]
     return [head, *(_line(of, change) for change in of.changes)]
 
 
@@ -38,7 +39,7 @@ def sentences(of: Pair) -> list[str]:
     if (case := answer.heading(second)) == answer.heading(first) or _case(first) == _case(second):
         made = [reproduction.compare(first, second).sentence]
     else:
-        made = [f"The second run is of another case, {case}: what has changed is due to that, too."]
+        made = [f"The {of.names[1]} run is of another case, {case}: what has changed is due to that, too."]
     if of.baseline is None:
         made.append("How strategies have changed cannot be told apart from the machines' paces: no strategy is timed "
                     "and right in both runs.")  # fmt: skip
@@ -46,8 +47,10 @@ def sentences(of: Pair) -> list[str]:
     for word in ("slower", "faster", "more memory", "less memory", "another outcome"):
         if slugs := [slug for slug in words if word in words[slug]]:
             beside = f", relative to {of.baseline}" if word in ("slower", "faster") else ""
-            made.append(f"{word.capitalize()} in the second run{beside}: {text.listed(slugs, _MOST_NAMED)}.")
-    return made if len(made) > 1 else [*made, "No strategy has changed beyond chance."]
+            made.append(f"{word.capitalize()} in the {of.names[1]} run{beside}: {text.listed(slugs, _MOST_NAMED)}.")
+    if len(made) == 1:
+        made.append("No strategy has changed beyond chance.")
+    return [*made, f"All intervals hold together with {text.percent(first.analysis.confidence)} confidence."]
 
 
 def _line(of: Pair, change: Change) -> list[str]:

@@ -141,8 +141,8 @@ class Store:
         return False
 
     def add(self, run: Run, owner: str = "") -> bool:
-        """Keep a run that comes from elsewhere; False where it is here already. ValueError where another has its id, or
-        there is no room for it."""
+        """Keep a run that comes from elsewhere; False where it is here already, which stays as it is. ValueError where
+        another has its id, or there is no room for it."""
         rows = _rows(run)
         size = sum(len(row["document"]) for row in rows)
         if self.entry(run.id) is None and not self._make_room(run.id, size):
@@ -151,8 +151,7 @@ class Store:
             is_new = connection.execute(sa.select(runs.c.id).where(runs.c.id == run.id)).first() is None
             if is_new:
                 _insert(connection, run, rows, owner, imported=True)
-        # What was decided on it since, here or there, makes no other run of it: the decision that is here stays.
-        if not is_new and replace(self.load(run.id) or run, decision=run.decision) != run:
+        if not is_new and _measured(self.load(run.id) or run) != _measured(run):
             raise ValueError(f"another run with the id {run.id} is here already: delete it before this one is imported")
         return is_new
 
@@ -382,6 +381,13 @@ def closed(run: Run, status: Status, reason: str, finished: str | None = None) -
 
 def _items(run: Run) -> Sequence[object]:
     return tuple(getattr(run, _ITEMS[run.kind][0]) or ())
+
+
+def _measured(run: Run) -> object:
+    """Return what no later analysis, explanation or decision changes."""
+    bodies: list[Run | Point] = [run, *run.points]
+    items = [(item.strategy, item.replicas) for body in bodies for item in body.measurements]
+    return run.created, run.request, run.axes, items, run.evidence
 
 
 def _read(connection: sa.Connection, run_id: str) -> Run:

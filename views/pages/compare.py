@@ -14,9 +14,11 @@ _OF_CASE = ("workload", "size_", "option_", "dtype", "device")
 
 def _body(snapshot: Snapshot | None, chosen: Choices) -> None:
     if snapshot is None:
-        changed = address.changed("compare", opening.chosen("compare"), {})
-        # The examples are of other cases than a form that names one: beside it they would pass for its result.
-        if places.viewer() or not any(key.startswith(_OF_CASE) for key in changed):
+        cases = [address.changed("compare", opening.chosen("compare"), own) for own in (examples.form(), {})]
+        is_open, is_usual = (not any(key.startswith(_OF_CASE) for key in changed) for changed in cases)
+        if not is_open:  # beside a form of another case, an example would pass for its result
+            st.session_state[examples.OPENED] = None
+        if places.viewer() or is_open or is_usual:
             examples.draw()
         else:
             st.caption("Run measures these choices, and shows the result here.")

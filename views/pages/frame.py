@@ -155,7 +155,7 @@ def _state(opened: opening.Opened, chosen: form.Choices, kind: address.Kind) -> 
     """Draw how the run stands, and where it is one of other choices than those on the form."""
     snapshot = opened.snapshot
     if snapshot is None:
-        if going_on := progress.others():
+        if _ASKED not in st.session_state and (going_on := progress.others()):
             st.caption(f":material/hourglass_top: {look.plain(going_on)}")
         return
     if not places.viewer():

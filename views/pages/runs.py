@@ -184,8 +184,8 @@ def _import() -> None:
         st.warning(look.plain(f"{uploaded.name} was not imported: {error}."))
         return
     count, new = len(added), sum(added.values())
-    held = "a run that is here already" if count == 1 else f"{count} runs, {new} of them new"
-    sentence = f"{uploaded.name} {'was imported' if new == count else f'holds {held}'}."
+    held = "a run that is here already" if count == 1 else f"{count} runs, {new} of them new, the others here already"
+    sentence = f"{uploaded.name} {'was imported' if new == count else f'holds {held}: what is here is kept'}."
     links = " · ".join(f"[Open {'it' if count == 1 else run_id[:6]}](./?run={run_id})" for run_id in added)
     st.success(f"{look.plain(sentence)} {links}")
 

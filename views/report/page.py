@@ -183,7 +183,7 @@ def _pairs(sections: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             with contextlib.suppress(ValueError):  # they have no strategy in common
                 both = pair.of(first["run"], other["run"])
                 texts = {"lines": pair_table.cells(both), "sentences": pair_table.sentences(both), "facts": both.facts}
-                made.append({"first": first, "second": other, **texts})
+                made.append({"first": first, "second": other, "names": [*both.names], **texts})
     return made
 
 

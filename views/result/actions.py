@@ -17,7 +17,7 @@ from measure.run.request import again as asked_again
 from measure.run.run import Run
 from measure.run.sweep_request import SweepRequest, of_run
 from measure.store.store import Snapshot
-from views.result import decision, exports, heading, lookup, reproduction
+from views.result import decision, exports, heading, lookup, progress, reproduction
 from views.ui import browser, guard, look, session
 from workloads import functions, places
 
@@ -61,6 +61,7 @@ def _asking() -> Iterator[None]:
 def show(run_id: str, *beside: str) -> None:
     """Show a run that was asked for, and others ``beside`` it; remember whether it was measured before."""
     st.session_state[_ANSWERED] = None
+    st.session_state.setdefault(progress.OWN, set()).update((run_id, *beside))
     with contextlib.suppress(StoreError, ValueError):  # the page of the run says what is wrong
         snapshot = client.shared().snapshot(run_id)
         if snapshot is not None and snapshot.state == "finished":

@@ -17,6 +17,7 @@ from measure.judge.verdict import verdict
 from measure.machine import environment
 from measure.run.encoding import decode
 from measure.run.run import Run
+from views.choices import address
 from views.result import actions, claims, heading
 from views.ui import look
 from workloads import places
@@ -24,7 +25,7 @@ from workloads import places
 FOLDER = Path(__file__).parents[1] / "examples"
 # In the order of the cards: the seeds' three, a gradient, one that memory decides, and a claim.
 NAMES = ("image_sqrt", "outer_product", "per_example_gradients", "batch_jacobian", "outer_reduce", "claim")
-_OPENED = "example"
+OPENED = "example"
 # Of a thumbnail: the most rows, and pixels from one to the next.
 _MOST_ROWS, _ROW = 8, 8
 
@@ -58,10 +59,16 @@ def card(name: str) -> str:
     )
 
 
+def form() -> address.Form:
+    """Return the choices of the open example; empty if it is a claim, or none is open."""
+    name = st.session_state.get(OPENED)
+    return address.of_run(run_of(name)) if name in NAMES else {}
+
+
 def draw() -> None:
     """Draw the cards, or the example that was opened."""
     with st.container(key="examples"):
-        if (name := st.session_state.get(_OPENED)) in NAMES:
+        if (name := st.session_state.get(OPENED)) in NAMES:
             _draw_one(run_of(name))
             return
         anew = "" if places.viewer() else " Choose what you have, and press Run to measure it here."
@@ -78,6 +85,8 @@ def _draw_one(run: Run) -> None:
     st.button("All examples", key="examples_back", type="tertiary", icon=":material/arrow_back:", on_click=_open)
     st.markdown(f"**An example, measured before.** {actions.origin(run)}.")
     if run.kind == "claims":
+        if not places.viewer():
+            st.caption("Run does not measure this claim: try it under Claims.")
         claims.draw_claim(_claim(run), imported=False)
         return
     from views.result.compare import draw_comparison  # loading Altair and pandas takes a moment
@@ -87,7 +96,8 @@ def _draw_one(run: Run) -> None:
 
 
 def _open(name: str | None = None) -> None:
-    st.session_state[_OPENED] = name
+    st.session_state[OPENED] = name
+    st.session_state.update(form() or address.read("compare", {}, {})[0])
 
 
 def _claim(run: Run) -> claims.Tried:

@@ -36,7 +36,7 @@ def draw(run: Run, version: Hashable, baseline: str | None) -> bool:
                       args=("with",))  # fmt: skip
         going_on = [snapshot for other in others if (snapshot := _unfinished(other))]
         if going_on:  # one at a time: the page has one bar
-            st.caption(f"The second run has not ended: {look.plain(answer.heading(going_on[0].run))}.")
+            st.caption(f"The other run has not ended: {look.plain(answer.heading(going_on[0].run))}.")
             progress.watch(going_on[0])
         over = [other for other in others if other not in {snapshot.run.id for snapshot in going_on}]
         drawn = [_draw(run, version, baseline, other) for other in over]
@@ -53,9 +53,9 @@ def _draw(run: Run, version: Hashable, baseline: str | None, second: str) -> boo
     try:
         other = lookup.find(second)
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            words = f"First: this run. Second: {look.plain(answer.heading(other.run))}. {actions.origin(other.run)}"
+            words = f"Beside this run: {look.plain(answer.heading(other.run))}. {actions.origin(other.run)}"
             st.caption(words, width="stretch")
-            st.button("Show the second run", key=f"pair_other_{second}", type="tertiary", on_click=browser.to_run,
+            st.button("Show the other run", key=f"pair_other_{second}", type="tertiary", on_click=browser.to_run,
                       args=(second,))  # fmt: skip
         key = (run.id, version, second, other.version, baseline)
         sentences, table, facts = _memo.get(key, lambda: _texts(run, other.run, baseline))
@@ -83,5 +83,6 @@ def _table(frame: pd.DataFrame, key: str, alt: str) -> None:
 def _texts(first: Run, second: Run, baseline: str | None) -> _Texts:
     made = pair.of(first, second, baseline)
     head, *body = pair_table.cells(made)
-    facts = pd.DataFrame(made.facts, columns=["what differs", "first", "second"])
+    head[1] += ", this run"
+    facts = pd.DataFrame(made.facts, columns=["what differs", *made.names])
     return pair_table.sentences(made), pd.DataFrame(body, columns=head), facts

@@ -20,6 +20,7 @@ from views.ui import guard, look, session
 # waits for, more often still; then it would take from what is measured, and most of all where it is drawn anew.
 _FIRST_POLL_S, _EAGER_POLL_S, _CALM_POLL_S, _CALM_REDRAW_S = 0.5, 1.0, 3.0, 30.0
 _CANCEL_S = 1.5
+OWN = "own_runs"  # of the session: the ids of the runs that it asked for
 _ALMOST = 0.98  # a full bar would say that it is over
 _MESSAGE_SIGNS = 60
 _SAMPLED: tuple[Stage, ...] = ("sampling", "process peak", "done")
@@ -150,8 +151,8 @@ def _whose_turn() -> str:
 
 
 def others() -> str | None:
-    """Return the sentence for a visitor who looks at no run while one is going on."""
-    queue = client.shared().queue()
+    """Return the sentence for a visitor who looks at no run while one that others asked for is going on."""
+    queue = [run_id for run_id in client.shared().queue() if run_id not in st.session_state.get(OWN, ())]
     if not queue:
         return None
     more = f", and {len(queue) - 1} more wait" if len(queue) > 1 else ""

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from measure.judge import pair, reproduction
+from measure.judge import pair, reproduction, warnings
 from measure.judge.analysis import analyse
 from measure.output import pair_table
 from measure.run.run import Code, Run
@@ -48,15 +48,43 @@ def test_leaders_that_differ_by_chance_alone_or_in_part_leave_it_open_and_so_doe
     (a, b), others = ("a.graph", "b.graph"), [["c.graph"], ["d.graph"]]
     for ranking in ([[b], [a], *others], [[a, b], *others]):
         assert reproduction.compare(first, replace(again, ranking=ranking)).outcome == "undecided"
-    # A tie in both, of others beside the one that leads in both: whoever took that is as right as before.
     tie, other = replace(first, ranking=[[a, b], *others]), replace(again, ranking=[[b, "c.graph"], [a], ["d.graph"]])
     assert reproduction.compare(tie, other).outcome == "undecided"
-    assert reproduction.compare(tie, replace(again, ranking=[[b, a], *others])).outcome == "reproduced"
+    near = a_run(CLOSE | {b: 1.01e-3}, 3), a_run(CLOSE | {b: 0.99e-3}, 4)
+    assert reproduction.compare(*near).outcome == "reproduced"
     apart = replace(again, ranking=[[a, "d.graph"], [b], ["c.graph"]])  # no two that differ by a factor tie
     assert reproduction.compare(first, apart).outcome == "unknown"
 
 
-FIRST = a_run(CLOSE, 3)
+FIRST, SLOWER = a_run(CLOSE, 3), a_run(CLOSE | {"b.graph": 1.8e-3}, 4)
+
+
+def test_only_two_conclusive_runs_that_agree_on_the_lead_reproduce_a_verdict():
+    late = {"outcome": "not_run", "replicas": []}
+    items = [replace(item, **late) if item.strategy == "b.graph" else item for item in FIRST.measurements]
+    short = analyse(replace(FIRST, measurements=items))
+    for runs, why in (
+        ((FIRST, short), "the later run is inconclusive: b.graph was not timed."),
+        ((short, FIRST), "the earlier run is inconclusive: b.graph was not timed."),
+        ((FIRST, SLOWER), "the lead over b.graph went from 1.3"),
+    ):
+        answer = reproduction.compare(*runs)
+        assert answer.outcome == "undecided" and f": a.graph was fastest in both runs; {why}" in answer.sentence
+
+
+def test_runs_are_named_by_time_and_a_ratio_has_one_interval():
+    made = pair.of(FIRST, replace(SLOWER, created="2025-01-15T10:00:00+02:00"))  # 90 minutes before the other
+    head, *lines = pair_table.cells(made)
+    assert head[1:4] == ["later", "earlier", "earlier / later"]
+    ratio = next(line[3] for line in lines if line[0] == "a.graph")
+    first, *others = pair_table.sentences(made)
+    assert (
+        first.startswith("The earlier verdict was ") and f" a.graph takes {ratio} as long in the earlier run." in first
+    )
+    assert others == [
+        "Slower in the earlier run, relative to a.graph: b.graph.",
+        "All intervals hold together with 95 % confidence.",
+    ]
 
 
 def changed(second, **of) -> dict[str, str]:
@@ -72,7 +100,7 @@ def test_a_slower_machine_is_no_change_and_a_slower_strategy_is_one():
     # Relative to it, all others are faster.
     assert changed(second, baseline="b.graph") == dict.fromkeys(CLOSE, "faster") | {"b.graph": ""}
     text = pair_table.render(pair.of(FIRST, second))
-    assert "relative to a.graph" in text and "Slower in the second run, relative to a.graph: b.graph." in text
+    assert "relative to a.graph" in text and "Slower in the later run, relative to a.graph: b.graph." in text
 
 
 def test_memory_values_and_scripts_are_compared_and_a_strategy_of_one_run_stands_alone():
@@ -97,6 +125,11 @@ def test_only_what_differs_is_named_of_what_was_asked_and_of_the_machine():
     facts = pair.of(FIRST, second).facts
     assert [fact[0] for fact in facts] == ["threads", "python"] and facts[1][2] == "3.99"
     assert pair.of(FIRST, FIRST).facts == []
+    calm, near, far = (replace(FIRST, environment={"load_of_others_cores": cores}) for cores in (0.1, 0.3, 0.5))
+    busy = replace(near, warnings=[warnings.warning("busy_during", cores=1.5)])
+    assert pair.of(calm, near).facts == []
+    assert pair.of(calm, far).facts == [("load of others", "0.1 cores", "0.5 cores")]
+    assert pair.of(calm, busy).facts == [("load of others", "0.1 cores", "1.5 cores")]
     assert "another case, " in pair_table.sentences(pair.of(FIRST, second))[0]
     assert "reproduced" in pair_table.sentences(pair.of(FIRST, replace(second, request=FIRST.request)))[0]
 

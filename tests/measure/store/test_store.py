@@ -204,7 +204,15 @@ def test_a_decision_is_written_on_a_run_that_has_ended_by_its_owner_and_is_liste
     assert now.run == a_run(decision=made, digest={}) and now.version > before.version
     (entry,) = other.entries(store.Query("batched settled onerror=alert(1) ann"))
     assert entry.id == ID and entry.verdict == f"Take batched · {a_run().verdict}"
-    assert not kept.add(a_run(digest={})), "the file from before the decision is no other run"
+    first, *others = a_run().measurements
+    assert kept.explain(ID, first.strategy, why.Explained(note="so"), {})
+    stored, derived = kept.load(ID), [replace(item, latency=None, break_even=[]) for item in a_run().measurements]
+    for older in (a_run(digest={}), a_run(measurements=derived, ranking=[], verdict="of an earlier version")):
+        assert not kept.add(older) and kept.load(ID) == stored
+    for changes in ({"measurements": [replace(first, replicas=[]), *others]}, {"created": "2025-01-15T09:30:01Z"}):
+        with pytest.raises(ValueError, match="another run with the id"):
+            kept.add(a_run(**changes))
+    kept.explain(ID, first.strategy, first.why, {})
     assert kept.decide(ID, UNSET) and encode(kept.load(ID)) == encode(a_run(digest={}))
     assert kept.entry(ID).verdict == a_run().verdict
 

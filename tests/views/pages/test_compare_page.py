@@ -14,6 +14,7 @@ from measure.store.queue import WorkerState
 from tests import synthetic
 from tests.pages import RUN_ID, buttons, calm, cannot_run, chosen, drawn, open_page, params, press, words
 from views.choices import form
+from views.result import progress
 from views.ui import look
 
 GREY, HIDDEN = "filter: grayscale(1)", ".st-key-form) {display: none}"
@@ -145,6 +146,18 @@ def test_a_run_that_waits_shows_its_place_but_not_whose_runs_are_before_it(fake)
     fake.show(synthetic.partial(2, other), "running", remaining_s=7.0)
     app = press(open_page(), "run")
     assert "2 runs before" in words(app) and "about 7 s" in words(app) and other not in words(app)
+
+
+def test_only_a_run_of_another_page_is_said_to_come_before_ones_own(fake, monkeypatch):
+    said, others = [], progress.others
+    monkeypatch.setattr(progress, "others", lambda: said.append(others()) or said[-1])
+    fake.waiting = (RUN_ID,)
+    app = open_page()
+    assert "yours will wait" in words(app)
+    app = press(app, "run")
+    assert params(app)["run"] == [RUN_ID] and not any(said[1:])
+    app.query_params.clear()
+    assert "yours will wait" not in words(calm(app.run()))
 
 
 def test_the_picture_is_there_from_the_start_and_the_bar_says_what_is_left_of_what_is_done(fake):

@@ -127,6 +127,6 @@ def test_several_runs_have_contents_and_those_of_one_case_are_put_side_by_side()
     links = [of["href"] for tag, of in read.elements if tag == "a"]
     assert links == ["#pair-1", "#run-1", "#run-2", "#run-3"]
     assert {of["id"] for _, of in read.elements if "id" in of} == {link[1:] for link in links}
-    assert "second / first" in read.words and "relative to map_fn.graph" in read.words
+    assert "later / earlier" in read.words and "relative to map_fn.graph" in read.words
     elsewhere = replace(second, request=replace(second.request, device="GPU:0"))
-    assert "second / first" not in Read(made(first, elsewhere)).words, "another case"
+    assert "later / earlier" not in Read(made(first, elsewhere)).words, "another case"

@@ -21,6 +21,7 @@ def test_the_second_run_is_beside_the_first_in_place_of_its_picture_and_tabs(fak
     assert params(app) == {"run": [RUN_ID], "with": [OTHER]}
     of_both = pair.of(FIRST, SECOND)
     head, *body = pair_table.cells(of_both)
+    head[1] = "earlier, this run"
     table, facts = (frame.value for frame in app.dataframe)
     assert [list(table.columns), *table.to_numpy().tolist()] == [head, *body]
     assert facts.to_numpy().tolist() == [list(fact) for fact in of_both.facts]
