@@ -9,7 +9,7 @@ import msgspec
 import streamlit as st
 
 from measure import admission, client
-from measure.claims import known, verdicts
+from measure.claims import known, scripts, verdicts
 from measure.claims.spec import QUESTIONS, Claim, Script, Truth
 from measure.claims.tries import WORKLOAD, seconds_of, words_of
 from measure.claims.verdicts import Verdict, Word
@@ -223,7 +223,7 @@ def _draw_script(end: ScriptEnd) -> None:
     if end.figures:
         st.table({look.plain(name): look.plain(_figure(value)) for name, value in end.figures.items()})  # Markdown
     st.caption(f"A script, run as it stands in an interpreter of its own; it took {look.duration(end.seconds)}.")
-    st.code(end.source, language="python", line_numbers=True)
+    st.code(scripts.whole(end.source), language="python", line_numbers=True)
     if end.printed.strip():
         st.caption("It printed:")
         st.code(end.printed, language=None, wrap_lines=True)
