@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from measure.claims import scripts
+from measure.claims import needs, scripts
 from measure.claims.spec import Script
 from measure.run.run import ScriptEnd
 from tests.deadlines import GONE_S, RUN_S
@@ -68,3 +68,8 @@ def test_a_script_ends_with_the_process_that_started_it(tmp_path: Path):
     parent.kill()
     parent.wait()
     eventually(lambda: not is_alive(pid), "it has ended", GONE_S)
+
+
+def test_each_side_of_a_condition_computes_its_own_elements_alone():
+    figures = scripts.run(needs.SIDES, lambda: False).figures
+    assert (figures["by_element"], figures["by_flag"]) == ("", "") and "a negative" in str(figures["always"])
