@@ -20,13 +20,17 @@ from strategies.own_script import ScriptError
 from strategies.spec import CHUNK, ELEMENT, Strategy
 from workloads.case import Case
 from workloads.functions import has_named
-from workloads.sources import helpers_of, source_of
+from workloads.sources import bound_by, globals_of, helpers_of, source_of
 from workloads.spec import Leaf, leaves, map_leaves, type_nest
 
 Function = Callable[..., Any]
 
 # Of so many elements at most right results are computed, one after the other: those of 100,000 take minutes.
 MOST_COMPARED = 1_000
+# Inputs and imports, which the part of a script that maps leaves out.
+_GIVEN = frozenset({"np", "tf", "elems", "variables"})
+# Characters of a statement there: user code may hold a pickled function of some MiB.
+_MOST_SHOWN = 10_000
 _WIDTH = 120
 _REFERENCE = "reference in float64"
 _DECORATORS = {"eager": "", "graph": "@tf.function\n", "xla": "@tf.function(jit_compile=True)\n"}
@@ -122,20 +126,18 @@ def compared(case: Case) -> int:
 
 
 def mapping(source: str) -> str:
-    """Return the part of a script that maps: ``strategy``, after the functions that it calls, where these have a
-    single statement; empty where a script has none."""
-    functions = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
-    if "strategy" not in functions:
-        return ""
-    strategy = functions.pop("strategy")
-    calls = [node.func for node in ast.walk(strategy) if isinstance(node, ast.Call)]
-    called = {function.id for function in calls if isinstance(function, ast.Name)}
-    short = [node for name, node in functions.items() if name in called and len(node.body) == 1]
-    lines, parts = source.splitlines(), []
-    for node in (*short, strategy):
-        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    """Return the part of a script that maps: ``strategy`` and what it uses; empty if a script has none."""
+    body, lines = ast.parse(source).body, source.splitlines()
+    codes = [compile(ast.Module([node], []), "script", "exec") for node in body]
+    kept, names = set[int](), {"strategy"}
+    while more := {place for place, code in enumerate(codes) if names & bound_by(code)} - kept:
+        kept |= more
+        names = set[str]().union(*(globals_of(codes[place]) for place in more)) - _GIVEN
+    parts = []
+    for node in (body[place] for place in sorted(kept)):
+        first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
         parts.append("\n".join(lines[first - 1 : node.end_lineno]))
-    return "\n\n".join(parts)
+    return "\n\n".join(part for part in parts if len(part) <= _MOST_SHOWN)
 
 
 class _Script:

@@ -1,4 +1,4 @@
-"""tf.cond in the element function: a loop takes one branch, what is vectorised computes both and chooses."""
+"""tf.cond in the element function: each element takes its branch; the batched rewrite computes both and chooses."""
 
 import numpy as np
 

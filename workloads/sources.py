@@ -38,7 +38,11 @@ def helpers_of(function: Callable[..., Any]) -> list[Callable[..., Any]]:
 
 def globals_of(code: CodeType) -> set[str]:
     """Names that the code, or code nested in it, looks up outside of functions and does not bind itself."""
-    steps = [(step.opname, step.argval) for step in dis.get_instructions(code)]
-    names = {name for operation, name in steps if operation in ("LOAD_GLOBAL", "LOAD_NAME")}
-    names -= {name for operation, name in steps if operation == "STORE_NAME"}
+    names = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    names -= bound_by(code)
     return names.union(*(globals_of(constant) for constant in code.co_consts if isinstance(constant, CodeType)))
+
+
+def bound_by(code: CodeType) -> set[str]:
+    """Names that the code binds outside of functions."""
+    return {step.argval for step in dis.get_instructions(code) if step.opname == "STORE_NAME"}

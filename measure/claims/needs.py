@@ -408,6 +408,20 @@ report(
 """,
     seconds=12.0,
 )
+# A side that fails on negative numbers tells whether it was computed for any.
+SIDES = Script(
+    """import tensorflow as tf
+
+flag = tf.Variable(False)
+
+def log(x):
+    return tf.debugging.check_numerics(tf.math.log(x), "log of a negative number")
+
+for name, of in (("by_element", lambda x: x > 0), ("by_flag", lambda x: flag), ("always", lambda x: x < 2)):
+    f = lambda x: tf.cond(of(x), lambda: log(x), lambda: x)
+    report(**{name: tried(lambda: tf.vectorized_map(f, tf.constant([1.0, -1.0])))})
+"""
+)
 PLACES = Script(
     """import tensorflow as tf
 

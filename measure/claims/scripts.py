@@ -24,37 +24,56 @@ _POLL_S = 0.05
 _MOST_PRINTED = 2_000
 _MOST_ERROR = 400
 
-# Runs the file script.py as ``__main__``, with ``report`` and ``tried``, and writes what became of it to end.json. It
-# ends with its parent, and before it where memory runs out.
-_RUN = """
-import json, runpy, sys, traceback
-from measure.subject.errors import shorten
-from measure.subject.lifeline import SUBJECT_OOM_SCORE, die_with_parent, offer_memory
+# Begins every script, so that a person can run it too.
+_HEAD = """\
+figures = {}
 
-die_with_parent(int(sys.argv[1]))
-offer_memory(SUBJECT_OOM_SCORE)
-figures, error = {}, ""
 
-def error_of(fault):
-    lines = [frame.lineno for frame in traceback.extract_tb(fault.__traceback__) if frame.filename == "script.py"]
-    words = shorten(str(getattr(fault, "message", None) or fault))
-    name = type(fault).__name__
-    return (f"line {lines[-1]}: " if lines else "") + (words if words.startswith(name) else f"{name}: {words}")
+def report(**more):
+    figures.update(more)
+    if __name__ == "__main__":
+        print(more)
+
 
 def tried(function):
     try:
         function()
-    except Exception as fault:
-        return error_of(fault)
+    except Exception as error:
+        return error
     return ""
 
+
+"""
+# Runs the file script.py, and writes its figures and its error to end.json. It ends with its parent, and before it
+# where memory runs out.
+_RUN = """
+import json, sys, traceback, types
+from measure.subject.errors import describe
+from measure.subject.lifeline import SUBJECT_OOM_SCORE, die_with_parent, offer_memory
+
+die_with_parent(int(sys.argv[1]))
+offer_memory(SUBJECT_OOM_SCORE)
+error, module = "", types.ModuleType("script")
+sys.modules["script"] = module  # where AutoGraph looks for it
+
+def error_of(fault):
+    lines = [frame.lineno for frame in traceback.extract_tb(fault.__traceback__) if frame.filename == "script.py"]
+    failed = describe(fault)
+    return (f"line {lines[-1]}: " if lines else "") + f"{failed.type}: {failed.message}"
+
 try:
-    runpy.run_path("script.py", {"report": figures.update, "tried": tried}, "__main__")
+    with open("script.py", encoding="utf-8") as file:
+        exec(compile(file.read(), "script.py", "exec"), vars(module))
 except BaseException as fault:
     error = error_of(fault)
 with open("end.json", "w") as file:
-    json.dump({"figures": figures, "error": error}, file, allow_nan=False)
+    json.dump({"figures": vars(module).get("figures", {}), "error": error}, file, allow_nan=False, default=error_of)
 """
+
+
+def whole(source: str) -> str:
+    """Return the code of a script as it runs; a run may hold it without its head."""
+    return source if source.startswith(_HEAD) else _HEAD + source
 
 
 def run(script: Script, is_cancelled: Callable[[], bool], most_s: float = math.inf) -> ScriptEnd:
@@ -64,7 +83,7 @@ def run(script: Script, is_cancelled: Callable[[], bool], most_s: float = math.i
     most_s = min(_TIMES * script.seconds + _PATIENCE_S, most_s)
     ends: list[ScriptEnd] = []
     while len(ends) < script.processes and not (ends and ends[-1].error):
-        ends.append(_once(script.source, is_cancelled, most_s - sum(end.seconds for end in ends)))
+        ends.append(_once(whole(script.source), is_cancelled, most_s - sum(end.seconds for end in ends)))
     if len(ends) == 1:
         return ends[0]
     figures = {name: [end.figures.get(name) for end in ends] for name in ends[0].figures}

@@ -59,9 +59,9 @@ class Compare(_Need):
 
 @dataclass(frozen=True)
 class Script(_Need):
-    """Python that is run as it stands, in so many fresh interpreters. What it gives to ``report(name=value, …)`` are
-    its figures: numbers and texts; of several processes, a list of their values. Figures that are seconds need several.
-    ``tried(function)`` calls one and returns its error, or an empty text."""
+    """Python that is run in so many fresh interpreters, behind the definitions of ``report`` and ``tried``. What it
+    gives to ``report(name=value, …)`` are its figures: numbers and texts; of several processes, a list of their values.
+    Figures that are seconds need several. ``tried(function)`` calls one and returns its error, or an empty text."""
 
     source: str
     processes: int = 1

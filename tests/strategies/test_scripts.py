@@ -1,5 +1,7 @@
 """Scripts are whole: alone in an interpreter each computes what the reference says. And how they read."""
 
+import ast
+import builtins
 import json
 import subprocess
 import sys
@@ -115,6 +117,28 @@ def test_scripts_hold_nothing_unused_and_nothing_without_a_name(tmp_path: Path) 
     ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select=E4,E7,E9,F,W,I,B"]
     result = subprocess.run([*ruff, tmp_path], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout
+
+
+def undefined(text: str) -> set[str]:
+    """The names that code uses and binds nowhere."""
+    nodes = list(ast.walk(ast.parse(text)))
+    bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    bound |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ExceptHandler)}
+    bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    bound |= {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
+    return {node.id for node in nodes if isinstance(node, ast.Name)} - bound - {*vars(builtins), "__name__"}
+
+
+def test_the_part_of_a_script_that_maps_defines_what_it_uses() -> None:
+    for workload in workloads.all():
+        for options in workload.choices():
+            case = Case(workload.variant(options), small(workload), "float32", options)
+            for each in strategies.all_strategies(case.workload):
+                part = script.mapping(script.build(case, each.slug))
+                assert undefined(part) <= {"np", "tf", "elems", "variables"}, (workload.slug, options, each.slug)
+                assert "def strategy(elems):\n" in part and "def inputs(" not in part
+    text = f"import json\n\ntable = {'x' * 20_000!r}\nunused = 1\n\n@print\ndef strategy(x):\n    json.loads(table)"
+    assert script.mapping(text) == "import json\n\n@print\ndef strategy(x):\n    json.loads(table)"
 
 
 def test_functions_of_the_file_that_are_called_stand_in_the_script_and_two_of_one_name_are_refused(

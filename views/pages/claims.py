@@ -46,7 +46,7 @@ def _draw() -> None:
 
 
 def _overview(everything: Sequence[Claim]) -> None:
-    """Draw the newest verdicts, and those that come with Mapbench where there are none."""
+    """Draw the newest verdict on each claim, and that which comes with Mapbench where there is none."""
     try_ = None if places.viewer() else _try
     st.markdown(
         "**What is said about mapping in TensorFlow, and whether it is so.** A verdict is computed from figures that "
@@ -61,13 +61,18 @@ def _overview(everything: Sequence[Claim]) -> None:
         runs = claims.newest()
     except StoreError as error:
         st.warning(look.plain(f"The store of runs cannot be used: {error}."), icon=":material/database_off:")
-    tried = [claims.judged(claim, runs.get(claim.id) if runs else _example()) for claim in everything]
-    if _one(tried, imported=bool(runs) and places.viewer()):
+    example = _example()  # which had no GPU, and says nothing of this machine's
+    tried = [
+        claims.judged(claim, runs[claim.id], claims.HERE if try_ else "")
+        if claim.id in runs
+        else claims.judged(claim, None if claim.needs_gpu else example, claims.EXAMPLE)
+        for claim in everything
+    ]
+    if _one(tried, imported=places.viewer()):
         return
-    if not runs:
-        anew = " Try the claims here." if try_ else ""
-        st.markdown(f"**An example, measured before.** {actions.origin(_example())}.{anew}")
-    claims.button(f"Try all {len(tried)}", everything, "try_all", try_)
+    if any(item.where == claims.EXAMPLE for item in tried):
+        st.markdown(f"**{claims.EXAMPLE}** a verdict that comes with Mapbench. {actions.origin(example)}.")
+    claims.button("Try all {}", tried, "try_all", try_)
     claims.draw_list(tried, try_=try_, open_=_open)
 
 
@@ -103,10 +108,10 @@ def _one(tried: Sequence[claims.Tried], *, imported: bool) -> bool:
         st.button("Back to the claims", key="claims_back", type="tertiary", icon=":material/arrow_back:",
                   on_click=_open)  # fmt: skip
         again = "again " if item.verdict else ""
-        claims.button(f"Try it {again}here", [item.claim], "try_this", None if places.viewer() else _try)
+        claims.button(f"Try it {again}here", [item], "try_this", None if places.viewer() else _try)
     if item.run is not None:
-        st.caption(actions.origin(item.run))
-    claims.draw_claim(item, imported=imported)
+        st.caption(f"{item.where} {actions.origin(item.run)}")
+    claims.draw_claim(item, imported=imported and item.where != claims.EXAMPLE)
     return True
 
 

@@ -17,7 +17,7 @@ import jinja2
 import msgspec
 import vl_convert
 
-from measure.claims import verdicts
+from measure.claims import scripts, verdicts
 from measure.judge import answer, findings, pair, sweep_findings
 from measure.judge.lines import line_of, readable
 from measure.judge.verdict import verdict
@@ -146,7 +146,7 @@ def _claims(run: Run) -> dict[str, Any]:
         "failures": [
             (name, reason, ()) for name, item, end in ends if (reason := item.reason or (end.error if end else ""))
         ],
-        "codes": [(name, end.source) for name, _, end in ends if end],
+        "codes": [(name, scripts.whole(end.source)) for name, _, end in ends if end],
     }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import msgspec
 import streamlit as st
 
 from measure import admission, client
-from measure.claims import known, verdicts
+from measure.claims import known, scripts, verdicts
 from measure.claims.spec import QUESTIONS, Claim, Script, Truth
 from measure.claims.tries import WORKLOAD, seconds_of, words_of
 from measure.claims.verdicts import Verdict, Word
@@ -38,7 +38,9 @@ _COLOURS: dict[Word | None, tuple[str, str]] = {
     None: ("transparent;border:1px dashed light-dark(#8a93a3, #66758c)", "inherit"),
 }
 _SIGNS: dict[Truth, str] = {"yes": "✓", "no": "✕", "unknown": "?"}
-_NOT_TRIED = "not tried here yet"
+_NOT_TRIED, _NEEDS = "not tried here yet", "It needs a GPU."
+# Stands before a verdict: it was measured on this machine, or comes with Mapbench.
+HERE, EXAMPLE = "Here:", "Example:"
 # Runs that are looked through. Few are, where a recent one has tried all claims.
 _MOST_READ = 200
 _outlines = memo.Memo(__name__)
@@ -48,23 +50,27 @@ Try = Callable[[tuple[str, ...]], None] | None
 
 @dataclass(frozen=True)
 class Tried:
-    """A claim with the run that it was tried in and its verdict by that; neither where it was not tried."""
+    """A claim with the run that it was tried in and its verdict by that, after ``where``; neither where it was not
+    tried. ``can_try``: this machine has what it needs."""
 
     claim: Claim
     run: Run | None = None
     verdict: Verdict | None = None
+    where: str = ""
+    can_try: bool = True
 
     @property
     def word(self) -> Word | None:
         return self.verdict.word if self.verdict else None
 
 
-def judged(claim: Claim, run: Run | None) -> Tried:
+def judged(claim: Claim, run: Run | None, where: str = "") -> Tried:
     """A claim by a run, which may have measured what it needs for another claim; while that goes on, a claim whose
     figures are not all there yet is not judged."""
+    can_try = not claim.needs_gpu or any(name.startswith("GPU") for name in client.shared().host().devices)
     if run is None or not (verdicts.tells_of(claim, run) or (run.finished and claim.id in (run.claims or []))):
-        return Tried(claim)
-    return Tried(claim, run, verdicts.of_run(claim, run))
+        return Tried(claim, None, None if can_try else Verdict("cannot be tried here", _NEEDS), can_try=can_try)
+    return Tried(claim, run, verdicts.of_run(claim, run), where, can_try)
 
 
 def newest() -> dict[str, Run]:
@@ -99,12 +105,15 @@ def newest() -> dict[str, Run]:
 # --- the list --------------------------------------------------------------------------------------------------------
 
 
-def button(label: str, claims: Sequence[Claim], key: str, try_: Try) -> None:
-    """Draw the button that tries claims, with the time that takes, where that can be; its hint says why it cannot."""
-    if try_ is not None:
+def button(label: str, tried: Sequence[Tried], key: str, try_: Try) -> None:
+    """Draw the button that tries claims, ``{}`` in its label, with the time that takes, where that can be; its hint
+    says why it cannot."""
+    claims = [item.claim for item in tried if item.can_try]
+    if try_ is not None and claims:
+        label = f"{label.format(len(claims))} ({look.duration(seconds_of(claims))})"
         refusal = admission.refusal(tuple(claims))
         st.button(
-            f"{label} ({look.duration(seconds_of(claims))})", key=key, icon=":material/play_arrow:", on_click=try_,
+            label, key=key, icon=":material/play_arrow:", on_click=try_,
             type="primary" if key == "try_all" else "tertiary", args=(tuple(claim.id for claim in claims),),
             disabled=refusal is not None, help=look.plain(refusal) if refusal else None,
         )  # fmt: skip
@@ -127,7 +136,7 @@ def draw_list(tried: Sequence[Tried], *, try_: Try, open_: Callable[[str], None]
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"question_{question}"):
             st.subheader(title, anchor=False, width="content")
             if len(asked) > 1:
-                button(f"Try these {len(asked)}", [item.claim for item in asked], f"try_{question}", try_)
+                button("Try these {}", asked, f"try_{question}", try_)
         for item in asked:
             _draw_item(item, try_, open_)
 
@@ -139,13 +148,13 @@ def _draw_item(item: Tried, try_: Try, open_: Callable[[str], None]) -> None:
             f'<div style="display:flex;gap:.7rem;align-items:baseline;flex-wrap:wrap">{_badge(item.word)}'
             '<div style="flex:1 1 20rem;min-width:0;overflow-wrap:anywhere">'
             f'<div>{look.code_html(claim.sentence)}</div><div style="font-size:.88rem;opacity:.85">'
-            f"{words_html(item.verdict.sentence if item.verdict else '', claim)}</div></div></div>"
+            f"<b>{item.where}</b> {words_html(item.verdict.sentence if item.verdict else '', claim)}</div></div></div>"
         )
         with st.container(horizontal=True, gap="small", key=look.key("claim_buttons", claim.id)):
-            if item.verdict:
+            if item.run:
                 st.button("Evidence", key=look.key("open", claim.id), type="tertiary", on_click=open_,
                           args=(claim.id,), icon=":material/query_stats:")  # fmt: skip
-            button("Again" if item.verdict else "Try", [claim], look.key("try", claim.id), try_)
+            button("Again" if item.verdict else "Try", [item], look.key("try", claim.id), try_)
 
 
 def words_html(words: str, claim: Claim) -> str:
@@ -192,7 +201,7 @@ def draw_claim(item: Tried, *, imported: bool) -> None:
     evidence = {part.need: part for part in (item.run.evidence or [])} if item.run else {}
     names = {need.key: words_of(need) for need in claim.needs if need.key in evidence}
     if not names:
-        st.caption("Nothing has been measured for it here yet.")
+        st.caption("Nothing has been measured for it here yet." if item.can_try else _NEEDS)
         return
     key = st.pills(
         "Measured for it:", list(names), key=f"evidence_{claim.id}", default=next(iter(names)), required=True,
@@ -223,7 +232,7 @@ def _draw_script(end: ScriptEnd) -> None:
     if end.figures:
         st.table({look.plain(name): look.plain(_figure(value)) for name, value in end.figures.items()})  # Markdown
     st.caption(f"A script, run as it stands in an interpreter of its own; it took {look.duration(end.seconds)}.")
-    st.code(end.source, language="python", line_numbers=True)
+    st.code(scripts.whole(end.source), language="python", line_numbers=True)
     if end.printed.strip():
         st.caption("It printed:")
         st.code(end.printed, language=None, wrap_lines=True)

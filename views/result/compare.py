@@ -97,7 +97,9 @@ def _answer(result: Findings, key: tuple[object, ...], prefix: str, *, imported:
                 if others := _memo.get((*key, "others"), lambda: answer.others(result)):
                     st.markdown("\n".join(f"- {look.named(line, names)}" for line in others))
             if right:
-                right.code(lines, language="python", wrap_lines=True)
+                # A long one scrolls, so that the picture stays in sight.
+                height: Literal["content"] | int = "content" if lines.count("\n") < 12 else 300
+                right.code(lines, language="python", wrap_lines=True, height=height)
 
 
 def _next_step(result: Findings, key: tuple[object, ...], prefix: str) -> None:

@@ -2,8 +2,10 @@
 
 import re
 
-from measure.claims import known
+from measure.claims import known, scripts
+from measure.claims.spec import Script
 from tests.engine import ROOT
+from tests.strategies.test_scripts import undefined
 from views.result.claims import DOCUMENTS
 
 TEXT = (ROOT / "docs/claims.md").read_text(encoding="utf-8")
@@ -25,3 +27,8 @@ def test_each_claim_of_a_document_is_in_its_table_and_the_other_way_round():
         assert bare == [], "each sentence has a claim or a reason"
         tried = {name for cell in cells(seed) for name in _ID.findall(cell)}
         assert tried == {claim.id for claim in known.all_claims() if seed in claim.said}, seed
+
+
+def test_every_script_defines_what_it_uses():
+    sources = {need.source for claim in known.all_claims() for need in claim.needs if isinstance(need, Script)}
+    assert [source for source in sources if undefined(scripts.whole(source))] == []

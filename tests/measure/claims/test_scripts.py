@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from measure.claims import scripts
+from measure.claims import needs, scripts
 from measure.claims.spec import Script
 from measure.run.run import ScriptEnd
 from tests.deadlines import GONE_S, RUN_S
 from tests.engine import LEAVE_A_PROCESS, WAIT_UNTIL_LEFT, environment, eventually, is_alive, left_behind
 
+_HEAD = scripts.whole("").count("\n")
 pytestmark = pytest.mark.usefixtures("live")
 
 
@@ -30,8 +31,8 @@ def test_what_a_script_reports_are_its_figures():
         "report(cwd=os.getcwd())\nraise ValueError('after')"
     )
     assert end.figures == {"a": 1, "b": [1.0], "c": "ü", "cwd": "<path>"}
-    assert end.error == "line 6: ValueError: after" and end.printed == "so it is\n"
-    assert end.source.startswith("import os") and dict(os.environ) == before
+    assert end.error == f"line {_HEAD + 6}: ValueError: after" and end.printed == "so it is\n"
+    assert end.source.startswith(scripts.whole("import os")) and dict(os.environ) == before
     end = end_of("import os\nreport(x=1)\nos._exit(3)")
     assert (end.error, end.figures) == ("its process ended with status 3", {})
 
@@ -40,10 +41,10 @@ def test_of_several_processes_figures_are_lists_and_a_part_that_fails_is_a_text(
     count = tmp_path / "count"
     source = f"open({str(count)!r}, 'a').write('x')\n"
     source += f"report(runs=len(open({str(count)!r}).read()), part=tried(lambda: 1 / 0), whole=tried(print))"
-    error = "line 2: ZeroDivisionError: division by zero"
+    error = f"line {_HEAD + 2}: ZeroDivisionError: division by zero"
     assert end_of(source, 3).figures == {"runs": [1, 2, 3], "part": [error] * 3, "whole": [""] * 3}
     end = end_of(source + f"\nif len(open({str(count)!r}).read()) == 5: raise ValueError('no')", 3)
-    assert end.error == "line 3: ValueError: no" and len(count.read_text()) == 5, "the first that fails is the last"
+    assert (end.error, len(count.read_text())) == (f"line {_HEAD + 3}: ValueError: no", 5), "the first failure ends it"
 
 
 def test_a_script_that_is_cancelled_or_takes_far_too_long_is_ended_with_all_that_it_has_started(tmp_path: Path):
@@ -67,3 +68,8 @@ def test_a_script_ends_with_the_process_that_started_it(tmp_path: Path):
     parent.kill()
     parent.wait()
     eventually(lambda: not is_alive(pid), "it has ended", GONE_S)
+
+
+def test_each_side_of_a_condition_computes_its_own_elements_alone():
+    figures = scripts.run(needs.SIDES, lambda: False).figures
+    assert (figures["by_element"], figures["by_flag"]) == ("", "") and "a negative" in str(figures["always"])

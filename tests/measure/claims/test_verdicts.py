@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from measure.claims import known, table, verdicts
+from measure.claims import known, spec, table, verdicts
 from measure.claims.spec import QUESTIONS, Claim, Compare, Ends, Fails, FallsBack, Faster, Figure, Script, Seen, as_fast
 from measure.claims.tries import request_of
 from measure.claims.verdicts import judge
@@ -44,6 +44,14 @@ def test_every_claim_can_be_measured_and_be_refuted_and_is_not_told_where_its_fi
         refused = {need.key: Evidence(need=need.key, reason="it does not fit") for need in claim.needs}
         verdict = judge(claim, refused, GPU)
         assert judge(claim, {}, GPU).word == verdict.word == "cannot tell" and "does not fit" in verdict.sentence
+
+
+def test_a_sentence_names_the_factor_that_its_tests_ask_for():
+    for claim in ALL:
+        for test in claim.tests:
+            if isinstance(test, Faster | spec.MoreMemory) and test.by != type(test).by:
+                factor = test.by if getattr(test, "most", math.inf) == math.inf else test.most
+                assert f"{factor:g}×" in claim.sentence, claim.id
 
 
 def test_a_claim_depends_on_its_cases_and_is_refuted_by_any_test_where_it_has_one():

@@ -12,11 +12,12 @@ from msgspec.structs import replace
 from measure import admission, client
 from measure.admission import NOBODY, Visitor
 from measure.claims import known, verdicts
-from measure.claims.spec import Figure, Script, claim
+from measure.claims.spec import Compare, Figure, Script, claim
 from measure.run.run import Evidence, Run, ScriptEnd
+from measure.store.queue import WorkerState
 from tests import synthetic
+from tests.claims import evidence, of_one_test, script
 from tests.claims import run as claims_run
-from tests.claims import script
 from tests.keeping import put
 from tests.pages import StoredClient, buttons, calm, example, open_page, params, press, words
 from views.result import claims
@@ -94,10 +95,33 @@ def test_a_first_visitor_sees_verdicts_that_were_measured_before_on_every_claim_
     assert run.created[:10] in words(app) and facts["tensorflow"] in words(app) and facts["cpu_model"] in words(app)
     claims = [claim for claim in known.all_claims() if not claim.needs_gpu]
     assert {f"open_{claim.id}" for claim in claims} <= buttons(app)
-    found = [verdicts.of_run(claim, run).word for claim in claims]
+    found = {claim.id: verdicts.of_run(claim, run).word for claim in claims}
     # Where one needs more than there was, that is said of the machine, and not of the claim.
-    assert "cannot be tried here" not in found
-    assert found.count("cannot tell") < 3
+    assert "cannot be tried here" not in found.values()
+    assert list(found.values()).count("cannot tell") < 3
+    assert found["new_batch_size_compiles"] == "holds" and found["control_flow_does_not_work"] == "does not hold"
+
+
+def test_one_claim_that_was_tried_here_hides_no_verdict_that_comes_with_mapbench(fake):
+    tried = of_one_test(Compare)
+    put(fake.store, run_of(2, [tried.id], evidence=[evidence(tried.tests[0], True)]))
+    shown = words(open_page("claims"))
+    others = sum(not claim.needs_gpu for claim in known.all_claims()) - 1
+    assert (shown.count("<b>Here:</b>"), shown.count("<b>Example:</b>")) == (1, others)
+
+
+def test_a_claim_that_needs_a_gpu_is_offered_where_there_is_one(fake):
+    everything = known.all_claims()
+    for device, offered in (("GPU:0", everything), ("CPU:0", [one for one in everything if not one.needs_gpu])):
+        fake.state = WorkerState("ready", "", (device,))
+        app = open_page("claims")
+        assert ("try_gpu_runs_map_fn" in buttons(app)) == ("It needs a GPU." not in words(app)) == (device == "GPU:0")
+        assert f"Try all {len(offered)} " in app.button(key="try_all").label
+        press(app, "try_all")
+        assert len(fake.tried[-1]) == len(offered)
+        fake.snapshots.clear()
+    app = open_page("claims", claim="gpu_runs_map_fn")
+    assert "It needs a GPU." in words(app) and "try_this" not in buttons(app)
 
 
 def test_the_newest_run_that_has_all_figures_of_a_claim_counts_and_others_hide_none(fake, three_claims, monkeypatch):
@@ -165,7 +189,8 @@ def test_a_claim_of_a_run_is_shown_with_its_evidence_and_tried_again(fake, three
         app = press(open_page("claims", run=run.id), "open_three")
         assert params(app)["claim"] == ["three"]
         assert word in words(app) and seen in words(app) and "Count by hand" in words(app)
-        assert _SCRIPT.source in [code.value for code in app.code]
+        exec(app.code[0].value, names := {"__name__": "__main__"})
+        assert names["figures"] == {"count": 3}, "the code that is shown runs"
     press(app, "try_this")
     assert fake.tried == [("three",)]
 
