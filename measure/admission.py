@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from measure import hosting
 from measure.claims.tries import seconds_of
 from measure.machine import environment
@@ -50,6 +52,13 @@ def check(asked: Asked, devices: tuple[str, ...], limits: hosting.Limits, *, is_
             raise Refused("machine", sentence)
     if is_here and (sentence := refusal(asked)):
         raise Refused("machine", sentence)
+
+
+def within(asked: Request, limits: hosting.Limits) -> Request:
+    """The request with an automatic budget that goes no further than is allowed."""
+    if limits.budget_s is None or not asked.max_budget_s:
+        return asked
+    return replace(asked, max_budget_s=max(asked.budget_s, min(asked.max_budget_s, float(limits.budget_s))))
 
 
 def refusal(asked: Asked) -> str | None:

@@ -18,7 +18,7 @@ from measure.engine.gate import BUDGET_S, STRATEGIES
 from measure.making import to_continue
 from measure.output import decide_command, export_command
 from measure.run import place
-from measure.run.request import ALL_MACHINES, ALLOCATORS, DEFAULT_BUDGET_S, Request, RequestError, parse, parse_budget
+from measure.run.request import ALL_MACHINES, ALLOCATORS, AUTO, DEFAULT_BUDGET_S, MAX_AUTO_S, Request, RequestError, parse, parse_budget
 from measure.run.sweep_request import DEFAULT_BUDGET_S as SWEEP_BUDGET_S
 from measure.run.sweep_request import SweepRequest, of_run, parse_sweep
 from measure.store.store import Store
@@ -46,7 +46,11 @@ def parser() -> argparse.ArgumentParser:
 
     compare = commands.add_parser("compare", help="compare strategies for one workload at one size")
     compare.add_argument("--size", **_SEVERAL, metavar="NAME=N", help="repeatable")
-    _add_case(compare, f"time until the verdict ({DEFAULT_BUDGET_S:.0f}, or what is needed)")
+    _add_case(
+        compare,
+        f"time until the verdict, or auto: about {DEFAULT_BUDGET_S:.0f}, and up to {MAX_AUTO_S:.0f} while the answer is "
+        "not usable (auto)",
+    )
     compare.add_argument("--why", action="store_true", help="explain each strategy in the end")
 
     sweep = commands.add_parser("sweep", help="compare strategies over ranges of sizes or options")
@@ -188,7 +192,7 @@ def _continued(arguments: argparse.Namespace) -> SweepRequest:
     if arguments.workload_file:
         _own_workload(arguments.workload_file)
     asked = of_run(to_continue(Store(), arguments.continue_from))
-    if arguments.budget is None:
+    if arguments.budget in (None, AUTO):
         return asked
     return replace(asked, base=structs.replace(asked.base, budget_s=parse_budget(arguments.budget)))
 

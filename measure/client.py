@@ -17,15 +17,17 @@ import msgspec
 from msgspec.structs import replace
 
 from measure import making
-from measure.admission import NOBODY, Refused, Visitor, admit, check, check_owner, counted
+from measure.admission import NOBODY, Refused, Visitor, admit, check, check_owner, counted, within
 from measure.engine import deriving, record
 from measure.hosting import limits
 from measure.machine import environment
+from measure.machine.load import Moment
 from measure.pool.launcher import NoLauncher
 from measure.pool.process import Python
 from measure.run import place, text
 from measure.run.place import StoreError
-from measure.run.request import ALL_MACHINES, Request, RequestError
+from measure.run.forecast import RunForecast
+from measure.run.request import ALL_MACHINES, Request, RequestError, forecast_of
 from measure.run.run import Run
 from measure.run.sweep_request import SweepRequest
 from measure.store.queue import Answer, Job, Order, Work, WorkerState
@@ -61,6 +63,7 @@ class Client:
         self.refusals: Counter[str] = Counter()
         self._starts_worker, self._python, self._starts, self._starting = starts_worker, python, 0, threading.Lock()
         self._child: Python | None = None
+        self.load = Moment()
 
     # --- the worker --------------------------------------------------------------------------------------------------
 
@@ -150,6 +153,7 @@ class Client:
             raise RequestError(f"a sweep of {machine} cannot be continued from here: measure it again")
         with self._counting():
             check(asked, worker.devices, self.limits, is_here=not machine)
+            asked = within(asked, self.limits) if isinstance(asked, Request) else asked
         run_id, parent = place.new_id(), continue_from or parent
         earlier = making.taken_over(self.store, continue_from, asked, worker.start_method, worker.details)
         first = making.measuring(run_id, asked, NoLauncher(), lambda _: None, parent=parent, earlier=earlier).view()
@@ -157,11 +161,14 @@ class Client:
             raise RequestError(f"an array from a file is measured on this machine alone, and not on {machine}")
         if not parent and not machine and (recent := self._answer_to(first.run, worker)):
             return recent
-        work = Work(
-            run_id, "measure", run_id, forecast_s=first.forecast_s, bound_s=making.bound_s(asked), machine=machine
-        )
+        forecast_s = self.forecast(asked).seconds if isinstance(asked, Request) else first.forecast_s
+        work = Work(run_id, "measure", run_id, forecast_s=forecast_s, bound_s=making.bound_s(asked), machine=machine)
         self._add(work, visitor, first.run)
         return run_id
+
+    def forecast(self, asked: Request) -> RunForecast:
+        """The forecast of a comparison on this machine, as busy as it is now."""
+        return forecast_of(within(asked, self.limits), self.load.slowdown())
 
     def explain(self, run_id: str, visitor: Visitor = NOBODY) -> str:
         """Queue the explanation of a run that has ended; the id of that work, which is not the run's. Raises

@@ -20,7 +20,7 @@ from measure.local import Following, Local, say
 from measure.output import export_command
 from measure.output import gate as output
 from measure.pool.clock import Clock
-from measure.run.request import SEEDS, RequestError, again, whole
+from measure.run.request import AUTO, SEEDS, RequestError, again, whole
 from measure.run.run import Run
 from workloads.functions import Given
 
@@ -82,7 +82,7 @@ def _measured(arguments: argparse.Namespace, allowed: Allowed) -> tuple[Run, Res
             f"--function {arguments.workload!r} is not valid: write FILE.py:FUNCTION, as it is found from either folder"
         )
     follower, seed = Following(quiet=arguments.quiet), whole("seed", arguments.seed or 0, *SEEDS)
-    arguments.budget = arguments.budget or BUDGET_S
+    arguments.budget = BUDGET_S if arguments.budget in (None, AUTO) else arguments.budget
     with contextlib.ExitStack() as stack:
         head_name = "." if arguments.head is None else arguments.head
         base, head = (stack.enter_context(opened(name)) for name in (arguments.base, head_name))

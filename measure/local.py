@@ -19,7 +19,7 @@ from measure.output import sweep_table
 from measure.pool.launcher import HOST_START_S, HostState, Launcher, launcher
 from measure.pool.process import HERE, Interpreter
 from measure.run import place, text
-from measure.run.run import Run
+from measure.run.run import Request, Run
 from measure.store.store import Store
 from workloads import functions
 from workloads.functions import Given
@@ -102,6 +102,7 @@ class Local:
         the end; ``continue_from``: the sweep whose measurements are taken over. Raises `RequestError` where it cannot
         be measured, if that can be told before anything is started, and `HostFailed`."""
         admission.check(asked, (), limits())
+        asked = admission.within(asked, limits()) if isinstance(asked, Request) else asked
 
         def make(run_id: str, publish: making.Publish, keep: Keep) -> making.Measuring:
             return making.made(
@@ -156,7 +157,8 @@ class Following:
     def look(self, view: View) -> None:
         """Say how a run stands, and what has become of strategies: at a sweep's points where that is no latency."""
         if view.forecast_s:
-            self.say(f"forecast: about {text.seconds(view.forecast_s)}")
+            most = f", at most {text.seconds(view.max_forecast_s)}" if view.max_forecast_s > view.forecast_s else ""
+            self.say(f"forecast: about {text.seconds(view.forecast_s)}{most}")
         if view.message and view.message != "finished":
             self.say(view.message)
         for item in view.run.measurements:

@@ -154,7 +154,7 @@ class Bench:
     def view(self) -> View:
         return View(
             self.record, dict(self.stages), self._message, self._version, self.started_s, self.forecast.seconds,
-            self._round_number, self.extended_s,
+            self.forecast.max_seconds, self._round_number, self.extended_s,
         )  # fmt: skip
 
     def say(self, message: str | None = None, result: bool = False, round_number: int | None = None) -> None:

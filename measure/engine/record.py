@@ -32,6 +32,7 @@ class View:
     version: int = 0
     started_s: float | None = None
     forecast_s: float = 0.0
+    max_forecast_s: float = 0.0
     round_number: int | None = None
     extended_s: float | None = None
 

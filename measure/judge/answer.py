@@ -2,20 +2,23 @@
 it. Pure functions; their sentences are plain text.
 """
 
+import math
 from collections.abc import Sequence
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from measure.judge import reasons
-from measure.judge.findings import ALIKE, Findings, strategies_of
+from measure.judge.findings import ALIKE, Findings, Row, strategies_of
 from measure.run import text
-from measure.run.request import RequestError, again, case_of
+from measure.run.request import MAX_AUTO_S, RequestError, again, case_of
 from measure.run.run import Axis, Request, Run
+from strategies.spec import CHUNK
 
 # Of the shapes of a case so many are named.
 _MOST_SHAPES = 2
-# The time budget with which those that may be the fastest are measured once more, by themselves.
-SETTLING_S = 60.0
+# Of strategies that tie, so many are named.
+_MOST_TIED = 3
 _MODES = {"eager": "In eager code", "graph": "In a graph", "xla": "With XLA"}
 
 
@@ -58,17 +61,21 @@ def _parsed(request: Request, strategies: list[str]) -> Request | None:
         return None
 
 
-def settling(of: Findings, most_s: float = SETTLING_S) -> Request | None:
-    """The request whose run would decide what this one leaves open; None where nothing is open, where it has had that
-    budget, or where it cannot be measured here. ``most_s``: the budget that a server allows."""
-    budget_s = min(SETTLING_S, most_s)
-    if of.word in ("clear", "no choice", "nothing") or of.run.request.budget_s >= budget_s:
+def settling(of: Findings, most_s: float = math.inf) -> Request | None:
+    """Return the request that would decide what this run leaves open after all the time that an automatic budget gives:
+    the strategies that may be the fastest, without the others, for twice as long. None where nothing is open, where the
+    run had less time, or where it cannot be measured here. ``most_s``: the budget that a server allows."""
+    spent_s = of.run.request.max_budget_s or of.run.request.budget_s
+    if of.word in ("clear", "no choice", "nothing") or of.run.status != "budget" or spent_s < min(MAX_AUTO_S, most_s):
         return None
-    # One that leads is measured with the next: alone it would be ahead of nobody.
+    # One that leads is measured with the next: alone it would be faster than nothing.
     beside = [of.following] if of.following and len(of.leaders) == 1 else []
-    open_ = [row.slug for row in (*of.leaders, *beside)]
-    asked = _parsed(of.run.request, [item.strategy for item in strategies_of(of.run)] if of.missing else open_)
-    return replace(asked, budget_s=budget_s) if asked else None
+    open_ = list(dict.fromkeys([*(row.slug for row in (*of.leaders, *beside)), *of.missing]))
+    budget_s = min(2 * spent_s, most_s)
+    if budget_s <= spent_s and len(open_) == len(strategies_of(of.run)):
+        return None
+    asked = _parsed(of.run.request, open_)
+    return replace(asked, budget_s=budget_s, max_budget_s=UNSET) if asked else None
 
 
 def others(of: Findings) -> list[str]:
@@ -77,13 +84,26 @@ def others(of: Findings) -> list[str]:
         return []
     sentences, leading = [], {row.mode for row in of.leaders}
     for mode, words in _MODES.items():
-        best = next((row for row in of.ranked if row.mode == mode), None)
-        if mode not in leading and best is not None:
-            # Of the next one, the headline has it.
-            why = "" if best is of.following else reasons.of_modes(of.run, first.measurement, best.measurement)
-            sentences.append(f"{words}: {best.slug}, {best.latency}{why}.")
-    thrifty = min(of.ranked, key=lambda row: row.peak_bytes if row.peak_bytes is not None else float("inf"))
+        of_mode = [row for row in of.ranked if row.mode == mode]
+        if mode not in leading and of_mode:
+            best = [row for row in of_mode if row.tie == of_mode[0].tie]
+            # A chunk that holds the whole batch is no choice of its own.
+            best = [row for row in best if not _is_whole_batch(of.run, row)] or best
+            span = text.span_of_seconds(best[0].median_s or 0.0, best[-1].median_s or 0.0)
+            # Of the runner-up, the headline has it.
+            is_told = len(best) > 1 or best[0] is of.following
+            why = "" if is_told else reasons.of_modes(of.run, first.measurement, best[0].measurement)
+            names = text.listed([row.slug for row in best], _MOST_TIED)
+            sentences.append(f"{words}: {names}, {span}{' (tie)' if len(best) > 1 else why}.")
+    thrifty = min(of.ranked, key=lambda row: row.peak_bytes if row.peak_bytes is not None else math.inf)
     if thrifty.peak_bytes is not None and thrifty.peak_bytes < (1 - ALIKE) * (first.peak_bytes or 0):
         words = f"{text.size(thrifty.peak_bytes)} and {thrifty.latency}"
-        sentences.append(f"For the least memory: {thrifty.slug}, {words}.")
+        sentences.append(f"Least memory: {thrifty.slug}, {words}.")
     return sentences
+
+
+def _is_whole_batch(run: Run, row: Row) -> bool:
+    """True of a chunked strategy whose one chunk is the whole batch."""
+    chosen = next((item.values.get("chunk") for item in row.measurement.warnings if item.code == "chosen"), None)
+    chunk = row.measurement.options.get(CHUNK.name, chosen)
+    return isinstance(chunk, int) and chunk >= run.request.size.get("batch", math.inf)

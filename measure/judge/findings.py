@@ -26,6 +26,7 @@ ALIKE = 0.01
 # What people use who do not measure: TensorFlow's own name for a map first.
 USUAL = ("map_fn.graph", "loop.eager")
 
+_SINGLE = "it was timed in a single process"
 # Of two samples, one may be so many times too long: what is slower than that is not the fastest.
 _FAR = 3.0
 
@@ -153,6 +154,11 @@ class Findings:
     def tells(self) -> bool:
         """False where no order is said."""
         return self.word not in (*_NO_ORDER, "nothing")
+
+    @property
+    def is_usable(self) -> bool:
+        """True where nothing has to be measured again."""
+        return self.word in ("clear", "tie", "no choice")
 
     @property
     def take(self) -> Row | None:
@@ -327,7 +333,7 @@ def _word(
     if sum(map(len, run.ranking)) == 1:
         return "no choice", ""
     if len(leaders) == 1:
-        return "clear", ""
+        return ("clear", "") if has_samples(leaders[0].measurement) else ("cannot tell", _SINGLE)
     return ("cannot tell", noise) if apart > TELLING else ("tie", "")
 
 

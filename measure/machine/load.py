@@ -6,6 +6,7 @@ do takes nothing of what is granted. What the limit itself takes is counted apar
 """
 
 import contextlib
+import threading
 import time
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from measure.machine import control_groups
 
 # The system counts in ticks of 10 ms: a shorter time tells nothing.
 _LEAST_S = 0.1
+# A look at the load of the moment covers the time since the one before, where that is as long as this.
+_MOMENT_S = 0.5, 30.0
 
 
 class Watch:
@@ -23,6 +26,10 @@ class Watch:
     def __init__(self, root: Path = control_groups.ROOT) -> None:
         self._root, self._use = root, control_groups.use(root)
         self._started_s, self._others_s = time.monotonic(), _others_s(self._use)
+
+    @property
+    def age_s(self) -> float:
+        return time.monotonic() - self._started_s
 
     def cores_of_others(self, least_s: float = 0.0) -> float:
         """Processor cores that others kept busy since then, on average; waits until ``least_s`` seconds have passed.
@@ -40,6 +47,30 @@ class Watch:
         if before is None or now is None or now.periods <= before.periods:
             return 0.0
         return (now.held - before.held) / (now.periods - before.periods)
+
+
+class Moment:
+    """The load of the moment, seen by looks now and then. Safe to use from any thread."""
+
+    def __init__(self) -> None:
+        self._watch, self._cores, self._looking = Watch(), 0.0, threading.Lock()
+
+    def cores_of_others(self) -> float:
+        """Processor cores that others have used since the last look; waits for a fifth of a second where that was long
+        ago."""
+        least_s, most_s = _MOMENT_S
+        with self._looking:
+            if self._watch.age_s > most_s:
+                self._watch = Watch()
+                self._cores = self._watch.cores_of_others(2 * _LEAST_S)
+            elif self._watch.age_s >= least_s:
+                self._cores, self._watch = self._watch.cores_of_others(), Watch()
+            return self._cores
+
+    def slowdown(self) -> float:
+        """How many times longer work takes that would use all cores, beside the programs of others."""
+        granted = control_groups.cores_granted()
+        return 1.0 + min(self.cores_of_others(), granted) / granted
 
 
 def _others_s(use: control_groups.Use | None) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import UNSET
 
 import workloads
+from measure.run.request import AUTO
 from measure.run.run import Run
 
 # The file that a function of a person's own is to be saved as.
@@ -16,7 +17,7 @@ _WORD = re.compile(r"\w[\w.,:=?&+-]*", re.ASCII)
 
 _USUAL = (
     ("scale", "log"), ("device", "CPU:0"), ("machine", ""), ("memory-limit", None), ("threads", None), ("seed", 0),
-    ("allocator", "pool"),
+    ("allocator", "pool"), ("budget", AUTO),
 )  # fmt: skip
 
 
@@ -51,7 +52,8 @@ def _options(run: Run) -> list[tuple[str, Any]]:
     given_once = {
         "scale": run.axes[0].scale if run.axes else "log", "dtype": request.dtype, "device": request.device,
         "machine": request.machine or "",
-        "strategies": ",".join(request.strategies), "budget": str(request.budget_s).removesuffix(".0"),
+        "strategies": ",".join(request.strategies),
+        "budget": AUTO if request.max_budget_s else str(request.budget_s).removesuffix(".0"),
         "memory-limit": request.memory_limit_mib, "threads": request.threads, "seed": request.seed,
         "allocator": request.allocator or "default",
     }  # fmt: skip

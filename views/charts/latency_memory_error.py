@@ -7,7 +7,7 @@ Names are marks, not labels of an axis, so that they are never cut.
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import altair as alt
@@ -31,34 +31,35 @@ _GREY = 0.62  # opacity, which leaves text a contrast of 4.5
 # --- the rows --------------------------------------------------------------------------------------------------------
 
 
-def frame(result: Findings, rough_s: Mapping[str, float] | None = None) -> pd.DataFrame:
-    """One line a row, in seconds, in the unit of the memory axis, and errors relative to the result's scale.
-    ``rough_s``: seconds of a call of strategies that are not timed yet, which stand behind those that are."""
+def frame(result: Findings) -> pd.DataFrame:
+    """One line a row, in seconds, in the unit of the memory axis, and errors relative to the result's scale. Strategies
+    with a rough latency follow those that were timed."""
     timed = {row.slug for row in result.rows if row.median_s is not None}
-    rough_s = {slug: seconds for slug, seconds in (rough_s or {}).items() if slug not in timed}
-    rows = sorted(result.rows, key=lambda row: (row.slug not in timed, rough_s.get(row.slug, math.inf)))
+    rows = sorted(result.rows, key=lambda row: (row.slug not in timed, row.rough_s or math.inf))
     floor_s = result.run.limit.seconds if timed and result.run.limit and limit.tells(result.run) else None
     bands, has_factors = _bands(rows), sum(row.factor is not None for row in rows) > 1
     end, unit = _memory_end(rows), _UNITS[_unit(rows)]
     lines = []
     for order, row in enumerate(rows):
-        rough, peak, process = rough_s.get(row.slug), row.peak_bytes, row.process_peak_bytes
+        rough, peak, process = row.rough_s, row.peak_bytes, row.process_peak_bytes
         error, allowed = row.max_of_scale, _allowed(row)
         top, bottom = bands.get(order, (None, None))
         factor = interval = ""
         if row.factor and row.slug != result.baseline:
             factor, interval = look.factor_with_interval(row.factor.ratio, row.factor.low, row.factor.high)
-        elif row.factor and has_factors:
+        elif row.slug == result.baseline and has_factors:
             factor = "baseline"
+        elif rough and not row.running:
+            factor = "not timed"
         lines.append(
             {
                 "strategy": row.slug, "order": order, "colour": look.colour_name(row.mapper), "mode": row.mode,
                 "tie_top": top, "tie_bottom": bottom, "note": "" if row.slug in timed or rough else _note(row),
                 "median": row.median_s or rough, "low": row.low_s, "high": row.high_s, "floor": floor_s,
                 "rough": rough is not None,
-                "value": f"about {look.seconds(rough, 1)}" if rough else row.latency if row.median_s else "",
+                "value": row.latency if row.median_s or rough else "",
                 "factor": "✗ wrong" if has_factors and row.ok is False else factor,
-                "factor_head": "× baseline" if has_factors and not order else "",
+                "factor_head": "speedup" if has_factors and not order else "",
                 # Where an output aliases an input its bar ends at the peak, which is less.
                 "output_at": None if peak is None else min(row.output_bytes or 0, peak) / unit,
                 "peak_at": None if peak is None else peak / unit,
@@ -71,7 +72,7 @@ def frame(result: Findings, rough_s: Mapping[str, float] | None = None) -> pd.Da
                 "right": _right(row),
                 # In the tooltip alone.
                 "latency": look.seconds_with_interval(row.median_s, *row.interval)
-                if row.median_s and row.interval else look.MISSING,
+                if row.median_s and row.interval else f"{row.latency}, not timed" if rough else look.MISSING,
                 "faster": f"{factor} {interval}".strip() or look.MISSING, "first": look.seconds(row.first_call_s),
                 "output": look.size(row.output_bytes), "temporary": look.size(row.temporary_bytes),
                 "process": look.size(process),
@@ -185,7 +186,7 @@ def specification(result: Findings) -> Spec:
 @functools.cache
 def _drawn() -> Spec:
     tips = {
-        "strategy": "strategy", "latency": "latency", "first": "first call", "faster": "× baseline",
+        "strategy": "strategy", "latency": "latency", "first": "first call", "faster": "speedup",
         "peak": "peak memory", "output": "output", "temporary": "temporary", "process": "process peak",
         "right": "largest error",
     }  # fmt: skip
@@ -294,11 +295,12 @@ def legend(result: Findings) -> str:
     """The meaning of the marks."""
     run, has_floor = result.run, result.run.limit is not None and limit.tells(result.run)
     floor = f"dashed: {limit.FLOOR}, {limit.describe(run.limit)}; " if run.limit and has_floor else ""
-    factor = f"×: times as fast as {result.baseline}; " if result.baseline else ""
+    speedup = f"speedup: vs {result.baseline}; " if result.baseline and not result.baseline_problem else ""
+    rough = "~ and pale dot: not timed, roughly; " if any(row.rough_s for row in result.rows) else ""
     return (
-        f"Dot: time of one call; bar: 95 % interval, the pace of the machine included; band: a tie; {floor}{factor}"
+        f"Dot: latency of one call; bar: 95% CI, the pace of the machine included; band: a tie; {rough}{floor}{speedup}"
         "memory: output solid, temporary pale, inputs and variables not counted; tick: process peak, → where it is "
-        "beyond the axis; error: relative to the result's scale; line: what rounding may do there."
+        "beyond the axis; error: relative to the result's scale; line: its tolerance."
     )
 
 

@@ -25,7 +25,8 @@ from workloads.spec import Option
 Kind = Literal["compare", "sweep"]
 Form = dict[str, Any]
 AUTOMATIC = "auto"
-BUDGET_S = {"compare": request.DEFAULT_BUDGET_S, "sweep": sweep_request.DEFAULT_BUDGET_S}
+# None: automatic.
+BUDGET_S = {"compare": None, "sweep": sweep_request.DEFAULT_BUDGET_S}
 # Parameters that are no choices: the run that is shown, the open tab of its result, the run that it is compared with,
 # and that it is shown in large.
 OF_RESULT = ("run", "tab", "with", "present")
@@ -86,7 +87,7 @@ def fields(kind: Kind, form: Mapping[Any, Any]) -> Iterator[Field]:
     # All words, also those that mean nothing: the list of strategies shows them, and Run says so.
     yield Field("strategies", usual, lambda text: list(filter(None, request.words_of(text))), within)
     yield Field("device", "CPU:0", request.parse_place)
-    yield Field("budget", BUDGET_S[kind], _number("budget", float))
+    yield Field("budget", BUDGET_S[kind], _number("budget", float, optional=True))
     yield Field("memory_limit", None, _number("memory_limit", optional=True))
     yield Field("threads", None, _number("threads", optional=True))
     yield Field("seed", 0, _number("seed"))
@@ -172,7 +173,7 @@ def of_request(asked: Request | SweepRequest) -> Form:
         **{size_key(name): value for name, value in fixed.items()},
         **{option_key(name): str(value) if name in texts else value for name, value in base.workload_options.items()},
         "strategies": list(base.strategies),
-        "budget": float(base.budget_s),
+        "budget": None if base.max_budget_s else float(base.budget_s),
         "memory_limit": base.memory_limit_mib,
         "allocator": base.allocator or "default",
         "baseline": AUTOMATIC,
@@ -197,7 +198,7 @@ def choice(key: str, value: Any) -> str:
     name = key.removeprefix("size_").removeprefix("option_").replace("_", " ")
     if name.endswith(" 2"):  # of the second axis of a sweep
         name = f"second {name.removesuffix(' 2')}"
-    return f"{name} {', '.join(spelled(value)) or 'none'}"
+    return f"{name} {', '.join(spelled(value)) or (AUTOMATIC if key == 'budget' else 'none')}"
 
 
 # --- readers ---------------------------------------------------------------------------------------------------------

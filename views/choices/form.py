@@ -11,13 +11,25 @@ import streamlit as st
 
 import strategies
 import workloads
-from measure import admission, hosting
+from measure import admission, client, hosting
 from measure.judge.lines import readable
+from measure.judge.warnings import BUSY_CORES
 from measure.machine import environment
 from measure.making import missing
-from measure.run import forecast, listing
+from measure.run import listing, text
 from measure.run.fit import SweepForecast
-from measure.run.request import ALLOCATORS, MOST_BUDGET_S, MOST_THREADS, Request, RequestError, parse, parse_size
+from measure.run.forecast import RunForecast
+from measure.run.request import (
+    ALLOCATORS,
+    DEFAULT_BUDGET_S,
+    MAX_AUTO_S,
+    MOST_BUDGET_S,
+    MOST_THREADS,
+    Request,
+    RequestError,
+    parse,
+    parse_size,
+)
 from measure.run.sweep_request import SweepRequest, parse_sweep
 from views.choices import address, axes, grid, own
 from views.choices.address import AUTOMATIC, BUDGET_S, Kind, option_key, size_key
@@ -56,8 +68,6 @@ def choose(kind: Kind, devices: tuple[str, ...]) -> Choices:
     chosen, problem, advanced = _strategies_and_advanced(kind, case)
     if refusal or problem:
         return Choices(None, baseline, refusal or problem)
-    if kind == "compare" and advanced["budget_s"] == BUDGET_S[kind]:
-        advanced["budget_s"] = None  # the usual one is longer where that is needed
     size = {name: value for name, value in case.size.items() if name not in swept}
     asked = {"workload": workload.slug, "workload_options": case.options, "size": size, "strategies": list(chosen)}
     asked |= {"dtype": case.dtype, "device": state["device"], **advanced}
@@ -66,7 +76,7 @@ def choose(kind: Kind, devices: tuple[str, ...]) -> Choices:
         if kind == "compare":
             request = parse(asked)
             refusal = missing(request, devices) or (None if request.machine else admission.refusal(request))
-            ahead: forecast.RunForecast | SweepForecast = forecast.forecast_run(case, chosen, request.budget_s)
+            ahead: RunForecast | SweepForecast = client.shared().forecast(request)
         else:
             request = sweep = parse_sweep({**asked, "axes": asked_axes})
             if too_much := admission.beyond(sweep, hosting.limits()):  # its forecast may take seconds
@@ -82,11 +92,18 @@ def choose(kind: Kind, devices: tuple[str, ...]) -> Choices:
     return Choices(request, baseline, needs=_needs(request, ahead))
 
 
-def _needs(request: Request | SweepRequest, ahead: forecast.RunForecast | SweepForecast) -> str:
-    """Return what a run will need, and which points of a sweep cannot fit."""
-    count = len(request.base.strategies if isinstance(request, SweepRequest) else request.strategies)
-    memory, time = look.size(ahead.peak_bytes), look.duration(ahead.seconds)
-    words = f"{count} strateg{'ies' if count > 1 else 'y'}: needs about **{memory}** and **{time}**"
+def _needs(request: Request | SweepRequest, ahead: RunForecast | SweepForecast) -> str:
+    """Return what a run will need as Markdown, and which points of a sweep cannot fit."""
+    slugs = request.base.strategies if isinstance(request, SweepRequest) else request.strategies
+    time, why = f"about **{look.duration(ahead.seconds)}**", ""
+    if isinstance(ahead, RunForecast) and ahead.max_seconds > ahead.seconds:
+        most = look.duration(ahead.max_seconds)
+        time += f" (at most {most})"
+        if (cores := client.shared().load.cores_of_others()) > BUSY_CORES:
+            time = f"**{ahead.seconds:.0f} s to {most}**"
+            why = f". Other programs use {cores:.1f} cores"
+    strategies = text.counted(len(slugs), "strategy", "strategies")
+    words = f"{strategies}: {time} and **{look.size(ahead.peak_bytes)}**{why}"
     if isinstance(ahead, SweepForecast):
         words = f"{len(ahead.points) + len(ahead.skipped)} points, {words}"
         for at, reason in ahead.skipped:
@@ -242,9 +259,10 @@ def _strategies_and_advanced(kind: Kind, case: Case) -> tuple[tuple[str, ...], s
         with st.grid(2, min_column_width=130, gap="small"):
             advanced = {
                 "budget_s": _number(
-                    "Time budget (s)", "budget", BUDGET_S[kind], step=10.0, format="%g",
-                    help=f"From 1 to {MOST_BUDGET_S:,.0f} s: the time from Run to the verdict. The more is left for "
-                    "timing, the smaller are the differences that are told.",
+                    "Time budget (s)", "budget", BUDGET_S[kind], step=10.0, format="%g", placeholder="auto",
+                    help=f"Time from Run to the verdict. auto: about {DEFAULT_BUDGET_S:.0f} s on a quiet machine, and up "
+                    f"to {MAX_AUTO_S:.0f} s while the answer is not usable. A number, from 1 to {MOST_BUDGET_S:,.0f}: "
+                    "no longer than that.",
                 ),
                 "memory_limit_mib": _number(
                     "Memory limit (MiB)", "memory_limit", None, step=256, placeholder="none",

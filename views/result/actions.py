@@ -85,7 +85,7 @@ def go_on(run_id: str) -> None:
     """Queue a sweep that goes on with this one, within the time budget that the page's field has now, and show it."""
     try:
         run = lookup.find(run_id).run
-        budget_s = float(st.session_state.get("budget", run.request.budget_s))
+        budget_s = float(st.session_state.get("budget") or run.request.budget_s)
         asked = of_run(run)
         start(replace(asked, base=msgspec.structs.replace(asked.base, budget_s=budget_s)), continue_from=run_id)
     except RequestError as error:

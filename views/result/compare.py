@@ -1,7 +1,7 @@
 """A comparison's result from top to bottom: the answer and the next step, the picture with its rows, the tabs, what did
 not work."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from functools import partial
 from typing import Literal
 
@@ -15,7 +15,8 @@ from measure import hosting
 from measure.judge import answer
 from measure.judge.findings import Findings, Word, findings
 from measure.judge.verdict import verdict
-from measure.run.request import RequestError, again
+from measure.run import text
+from measure.run.request import MOST_BUDGET_S, RequestError, again
 from measure.run.run import Run
 from measure.store.store import Snapshot
 from strategies import script
@@ -104,7 +105,7 @@ def _answer(result: Findings, key: tuple[object, ...], prefix: str, *, imported:
 
 def _next_step(result: Findings, key: tuple[object, ...], prefix: str) -> None:
     """Draw how sure the answer is, why the run ended before its time, and what can be done about either."""
-    most_s = hosting.limits().budget_s or answer.SETTLING_S
+    most_s = hosting.limits().budget_s or MOST_BUDGET_S
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"{prefix}how_sure"):
         if result.word != "nothing":
             st.badge(result.word, color=_COLOURS[result.word])
@@ -116,10 +117,9 @@ def _next_step(result: Findings, key: tuple[object, ...], prefix: str) -> None:
         if asked is not None and not prefix:
             count = len(asked.strategies)
             st.button(
-                f"Measure {count} for {asked.budget_s:.0f} s", key="settle", icon=":material/balance:",
-                on_click=_settle, args=(result.run.id, asked.budget_s, asked.strategies),
-                help=f"{'These strategies take' if count > 1 else 'It takes'} turns, with nothing else alive, in as "
-                "many processes as that allows.",
+                f"Measure {'these' if count > 1 else 'it'} for {look.duration(asked.budget_s)}", key="settle",
+                icon=":material/balance:", on_click=_settle, args=(result.run.id, asked.budget_s, asked.strategies),
+                help=f"Measures {text.listed(asked.strategies, 5)} again, without the others.",
             )  # fmt: skip
         if words:
             st.caption(f":material/info: {look.plain(words)}{'' if asked or prefix else anew}", width="content")
@@ -168,27 +168,36 @@ def draw_running(snapshot: Snapshot, baseline: str | None) -> None:
     """Draw the bar and the picture of a run that waits or is measured, which fills in."""
     st.session_state[_WATCHED] = snapshot.run.id
     st.html(_PLACE)
-    progress.watch(snapshot, partial(_fill, baseline))
+    progress.watch(snapshot, partial(_answer_so_far, baseline), partial(_fill, baseline))
+
+
+def _answer_so_far(baseline: str | None, snapshot: Snapshot) -> None:
+    """Draw the verdict of what was measured by now, or what comes first."""
+    result = _memo.get((snapshot.run.id, snapshot.version, baseline, "so far"), lambda: findings(snapshot.run, baseline))
+    if result.take is None:
+        st.caption("Memory and correctness are measured first, then latencies. The answer appears here.")
+    else:
+        heading.headline(f"So far: {verdict(result)}", [row.slug for row in result.rows])
 
 
 def _fill(baseline: str | None, snapshot: Snapshot) -> None:
-    run, stages, rough_s = snapshot.run, snapshot.stages, snapshot.rough_s
+    run, stages = snapshot.run, snapshot.stages
     is_sampled = snapshot.round_number is not None and snapshot.elapsed_s is not None
     moment = ("sampled", (snapshot.elapsed_s or 0.0) // _SHARPER_S) if is_sampled else snapshot.version
-    key = (run.id, moment, baseline, *sorted(stages.items()), *sorted(rough_s.items()))
+    key = (run.id, moment, baseline, *sorted(stages.items()))
 
     def made() -> _Picture:
         # The stages tell more than the results that are stored.
         now = [replace(m, stage=stages.get(m.strategy, m.stage)) for m in run.measurements]
-        return _picture(findings(replace(run, measurements=now), baseline), rough_s)
+        return _picture(findings(replace(run, measurements=now), baseline))
 
     with guard.calm("the picture"):
         _draw_picture(_memo.get(key, made))
 
 
-def _picture(result: Findings, rough_s: Mapping[str, float] | None = None) -> _Picture:
+def _picture(result: Findings) -> _Picture:
     """Return all of a picture: its frame, its specification, what it says and what its marks mean."""
-    frame, drawn = packed(latency_memory_error.frame(result, rough_s)), latency_memory_error.specification(result)
+    frame, drawn = packed(latency_memory_error.frame(result)), latency_memory_error.specification(result)
     caption = look.named(latency_memory_error.legend(result), [row.slug for row in result.rows])
     return frame, drawn, latency_memory_error.takeaway(result), caption
 

@@ -37,8 +37,8 @@ def draw_function(run: Run) -> None:
 
 
 def doubts_of(result: Findings) -> list[str]:
-    """Return what a comparison cannot tell and what to do about it, unless the headline is that."""
-    shown = warnings.OF_A_VERDICT - (set() if result.tells else set(warnings.NOISE))
+    """Return what a comparison cannot tell. Noise is none where the answer is usable, or where the headline is that."""
+    shown = warnings.OF_A_VERDICT - (set(warnings.NOISE) if result.is_usable or not result.tells else set())
     return [look.sentence(warning.message) for warning in result.run.warnings if warning.code in shown]
 
 

@@ -43,7 +43,8 @@ def notes(result: Findings) -> list[str]:
             of_rows.append((warning.code, row.slug, look.shortened(warning.message, most)))
     noise = [(slug, words) for code, slug, words in of_rows if code in warnings.OF_A_LATENCY]
     others = [(slug, words) for code, slug, words in of_rows if code not in warnings.OF_A_LATENCY]
-    others_of_run = (item.message for item in result.run.warnings if item.code not in warnings.OF_A_VERDICT)
+    beside = warnings.OF_A_VERDICT - (set(warnings.NOISE) if result.is_usable else set())
+    others_of_run = (item.message for item in result.run.warnings if item.code not in beside)
     of_run = (look.shortened(words, look.MOST_SIGNS) for words in others_of_run)
     return [*in_words(noise), *dict.fromkeys(of_run), *in_words(others)]
 

@@ -24,17 +24,14 @@ OWN = "own_runs"  # of the session: the ids of the runs that it asked for
 _ALMOST = 0.98  # a full bar would say that it is over
 _MESSAGE_SIGNS = 60
 _SAMPLED: tuple[Stage, ...] = ("sampling", "process peak", "done")
-_COMING = (
-    "Memory and correctness come first, and with them a rough order («about»). Then strategies take turns, until the "
-    "order is sure or the time is over: the line that answers stands here then."
-)
+Draw = Callable[[Snapshot], None]
 
 
-def watch(snapshot: Snapshot, fill: Callable[[Snapshot], None] | None = None) -> None:
-    """Draw the state of an unfinished run, and have the page run again when it must. ``fill`` draws what is there by
-    now, in place of a page that is drawn anew: that would take from what is measured."""
+def watch(snapshot: Snapshot, answer_so_far: Draw | None = None, fill: Draw | None = None) -> None:
+    """Draw the state of an unfinished run, and have the page run again when it must. ``answer_so_far`` and ``fill`` draw
+    what is known by now, which disturbs what is measured less than another run of the page."""
     every_s = poll_s(snapshot)
-    st.fragment(_watch, run_every=every_s)(snapshot, fill, time.monotonic(), every_s)
+    st.fragment(_watch, run_every=every_s)(snapshot, answer_so_far, fill, time.monotonic(), every_s)
 
 
 def poll_s(snapshot: Snapshot) -> float:
@@ -59,7 +56,9 @@ def is_outdated(drawn: Snapshot, now: Snapshot, since_s: float) -> bool:
     return now.run.kind != "compare" and now.version != drawn.version and not may_wait
 
 
-def _watch(drawn: Snapshot, fill: Callable[[Snapshot], None] | None, drawn_s: float, polled_every_s: float) -> None:
+def _watch(
+    drawn: Snapshot, answer_so_far: Draw | None, fill: Draw | None, drawn_s: float, polled_every_s: float
+) -> None:
     with guard.calm("the progress"):
         now = client.shared().snapshot(drawn.run.id)
         # How often a fragment looks is set where it is called.
@@ -67,8 +66,8 @@ def _watch(drawn: Snapshot, fill: Callable[[Snapshot], None] | None, drawn_s: fl
             st.rerun()
         with st.container(key=None if fill is None else "place", gap="small"):
             _bar(now)
-            if fill is not None:
-                st.caption(_COMING)
+            if answer_so_far is not None:
+                answer_so_far(now)
         if fill is not None:
             fill(now)
 
@@ -128,6 +127,8 @@ def _standing(snapshot: Snapshot) -> str:
         words += f", round {snapshot.round_number}"
     if snapshot.elapsed_s is not None:
         words += f" · {look.duration(snapshot.elapsed_s)} elapsed"
+    if snapshot.extended_s is not None and snapshot.remaining_s is not None:
+        return f"{words} · up to {look.duration(snapshot.remaining_s)} more"
     return words + ("" if snapshot.remaining_s is None else f" · {_remaining(snapshot, snapshot.remaining_s)}")
 
 
