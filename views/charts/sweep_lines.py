@@ -55,7 +55,7 @@ def frame(sweep: SweepFindings, quantity: Quantity, pair: Collection[str] = ()) 
         nothing = not any(item.latency or item.memory or failed(item) for item in point.measurements)
         if nothing and point.status in ("skipped", "cancelled", "interrupted", "budget"):
             value = point.at[axis.name]
-            words = {"at": f"{axis.name} {value:,}", "outcome": state(point)}
+            words = {"at": f"{axis.name} {value:,}", "outcome": state(sweep, point)}
             marks.append({"kind": "no point", "strategy": "", "x": value, **words})
     # Of many lines, the crossings of all that lead somewhere would be a smear.
     turns = sweep.pair(*pair) if pair else [part.crossing for part in sweep.stretches if part.crossing]

@@ -9,8 +9,10 @@ from streamlit.testing.v1 import AppTest
 
 from measure.judge import sweep_findings, warnings
 from measure.machine import environment
+from measure.run.encoding import decode
 from measure.run.run import Run
 from tests import synthetic
+from tests.engine import ROOT
 from tests.pages import FakeClient, buttons, calm, cannot_run, chosen, open_page, params, press, words
 from views.choices import axes, examples
 
@@ -180,6 +182,12 @@ def test_a_point_is_shown_as_the_comparison_that_it_is_and_stays_chosen_while_ot
     assert app.selectbox(key=key).value is None
     app = calm(app.selectbox(key=key).select_index(4).run())
     assert "Left out" in words(app) and "1.20 TiB" in words(app)
+
+
+def test_a_point_of_an_option_also_says_what_holds_among_all_strategies(show):
+    run = decode((ROOT / "tests/data/option_1.json").read_bytes())
+    app = calm(show(run).selectbox(key=f"sweep_point_{run.id}").select_index(3).run())
+    assert "Among all strategies here: too noisy to rank" in words(app)
 
 
 def test_the_map_says_who_wins_where_and_what_did_not_work(show):
