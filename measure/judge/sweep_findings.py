@@ -74,6 +74,14 @@ class SweepFindings:
         """True if a point has leaders, and its verdict is not sure of them."""
         return self.points[place(point)].word == "cannot tell"
 
+    @property
+    def coverage(self) -> str:
+        """``8 of 9 points measured, 1 with strategies not timed``."""
+        ended = [p for p in self.run.points if p.status == "complete" or (p.ranking and p.status != "running")]
+        lacking = sum(bool(self.points[place(point)].missing) for point in ended)
+        words = f"{len(ended)} of {len(self.run.points)} points measured"
+        return words + f", {lacking} with strategies not timed" * bool(lacking)
+
     @cached_property
     def ranked(self) -> list[Point]:
         """The points that were measured and have leaders."""

@@ -36,10 +36,9 @@ def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, 
             words = _memo.get((run.id, version, "verdict", *pair), lambda: sweep_findings.verdict(sweep, *pair))
             heading.headline(words, [line.slug for line in sweep.lines])
         if finished and run.status != "complete":
-            done = f"{sum(point.status == 'complete' for point in run.points)} of {len(run.points)} points are complete"
             rest = "" if imported or places.viewer() else ", and Continue measures the rest"
             ended = ENDED.get(run.status, run.status)
-            st.caption(f":material/info: {ended}: {done}. What was measured is kept{rest}.")
+            st.caption(f":material/info: {ended}: {sweep.coverage}. What was measured is kept{rest}.")
         heading.draw_function(run)
         heading.draw_doubts(heading.doubts(run), "sweep_doubts")
         if len(run.axes) == 2:
@@ -114,14 +113,13 @@ def _lines(sweep: SweepFindings, version: int, pair: tuple[str, ...]) -> None:
                 st.markdown(f"**{quantity.capitalize()}** of one call over {look.plain(axis.name)}")
                 _chart(frame, drawn, f"sweep_{quantity}", alt,
                        chooses=quantity == "latency")  # fmt: skip
-    st.caption("Band: 95 % interval. Ring: one overtakes another, with its interval. ✕: did not work, or was not run.")
+    st.caption("Band: 95 % interval. Ring: one overtakes another, with its interval. ✕ above: failed or was not run.")
 
 
 def _map(sweep: SweepFindings, version: int) -> None:
     """Draw the map; a click on a cell chooses its point."""
     run, (across, up) = sweep.run, sweep.run.axes
-    count = f"{len(measured(run))} of {len(run.points)} cells measured"
-    st.markdown(f"**Fastest strategy** at each {look.plain(across.name)} and {look.plain(up.name)}: {count}")
+    st.markdown(f"**Fastest strategy** at each {look.plain(across.name)} and {look.plain(up.name)}: {sweep.coverage}")
     st.html(sweep_map.legend_html(sweep))
     drawn = sweep_map.sized(sweep_map.specification(across.name, up.name), run)
     frame = _frame(partial(sweep_map.frame, sweep), run.id, version, "map")

@@ -148,11 +148,12 @@ class TestLines:
         memory = of(sweep_lines.frame(findings(RUN), "memory"), "point")
         assert memory.iloc[0]["y"] == RUN.points[0].measurements[0].memory.peak_bytes / MIB
 
-    def test_a_failure_is_a_mark_where_it_occurred_at_the_height_that_the_line_had(self):
+    def test_a_failure_is_a_mark_where_it_occurred_above_all_values(self):
         frame = sweep_lines.frame(findings(RUN), "latency")
         [failure] = of(frame, "failure").to_dict("records")
         assert (failure["strategy"], failure["x"]) == (LOOP, 1000)
-        assert failure["y"] == of(frame, "point").query(f"strategy == '{LOOP}'")["y"].iloc[-1]
+        svg = files.convert(files.of(RUN)["latency"], "svg").decode()
+        assert re.findall(r"translate\([\d.]+,(\S+)\)[^>]*>✕<", svg) == ["-10"]
         assert failure["outcome"].startswith("timed out: ")
         [left_out] = of(frame, "no point").to_dict("records")
         assert left_out["x"] == 10_000 and "This cannot fit" in left_out["outcome"]
