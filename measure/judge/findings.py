@@ -351,17 +351,17 @@ def _noise(run: Run, deviation: float | None) -> str:
     return f"processes of one strategy differ by {text.percent(deviation)}"
 
 
-def placed(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """The strategies whose latency and memory are both known and whose values are right."""
-    return [m for m in measurements if m.twin_of is None and m.outcome == "ok" and m.latency and m.memory]
-
-
-def front(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """The strategies that no other beats in one of latency and memory without losing in the other; fastest first."""
-    figures = [(m.latency.median_s, m.memory.peak_bytes, m) for m in placed(measurements) if m.latency and m.memory]
-    unbeaten, least = list[Measurement](), math.inf
-    for _, peak_bytes, item in sorted(figures, key=lambda figure: figure[:2]):
-        if peak_bytes < least:
-            unbeaten.append(item)
-            least = peak_bytes
+def front(of: Findings) -> list[list[Row]]:
+    """The ranked rows that no other beats in one of latency and memory without losing in the other: one list for each
+    tie, the fastest first. Latencies tie as ranks do, and peaks within `ALIKE` are alike."""
+    ties = dict[int, list[tuple[int, Row]]]()
+    for row in of.ranked:
+        if row.rank is not None and row.peak_bytes is not None:
+            ties.setdefault(row.rank, []).append((row.peak_bytes, row))
+    unbeaten, least = list[list[Row]](), math.inf
+    for _, tied in sorted(ties.items()):
+        fewest = min(peak_bytes for peak_bytes, _ in tied)
+        if fewest < (1 - ALIKE) * least:
+            unbeaten.append([row for peak_bytes, row in tied if (1 - ALIKE) * peak_bytes <= fewest])
+            least = fewest
     return unbeaten

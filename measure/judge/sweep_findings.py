@@ -19,11 +19,13 @@ from msgspec.structs import replace
 from measure.judge import analysis, lines
 from measure.judge import findings as comparisons
 from measure.judge import verdict as comparison_verdict
-from measure.judge.levels import Level, Levels, Order, Spread, levels_of, ranks, spread_of
+from measure.judge.levels import Level, Levels, Order, Spread, levels_of, spread_of
 from measure.judge.lines import Line, line_of, measured, place
 from measure.run import text
 from measure.run.run import Analysis, Crossover, Fit, Measurement, Point, Run, Status
 
+# Words for the status of a point that ranks nothing.
+_STATES = {"complete": "no winner", "running": "being measured", "budget": "not reached", "skipped": "left out"}
 # The fields that a point shares with a comparison.
 _BODY = ("limit", "control", "warnings", "measurements", "ranking", "verdict")
 # Of the values at which a line is faster, of those who tie, and of changes along a line or leaders of a map so many are
@@ -48,24 +50,37 @@ class SweepFindings:
     """The findings of a sweep, finished or not. The points of its ``run`` are those of its grid.
 
     ``levels``: line → value of the axis → the level of its latency there, where its values are right; one that is flat
-    has its level at all values. ``orders``: value → the order of these. Both are empty of a map. ``groups``: place →
-    tie groups of lines, fastest first, of each point of which an order is said.
+    has its level at all values. ``orders``: value → the order of these. Both are empty of a map. ``points``: place →
+    the findings of each point, with the lines as its strategies.
     """
 
     run: Run
     lines: Sequence[Line]
     levels: Mapping[str, Mapping[int, Level]]
     orders: Mapping[int, Order]
-    groups: Mapping[tuple[int, ...], list[list[str]]]
+    points: Mapping[tuple[int, ...], comparisons.Findings]
 
     def leaders(self, point: Point) -> list[str]:
         """The lines that are fastest at a point, or tie for it; none where nothing is ranked."""
-        return next(iter(self.groups.get(place(point), [])), [])
+        of = self.points[place(point)]
+        return [line_of(row.slug, self.run.axes) for row in of.leaders] if of.tells else []
 
-    def missing(self, point: Point) -> list[str]:
-        """The lines that were not timed at a point that is ranked, and may be faster there."""
-        untimed = [item for item in point.measurements if item.latency is None and item.twin_of is None]
-        return [line_of(item.strategy, self.run.axes) for item in untimed if comparisons.may_lead(item)]
+    def statement(self, point: Point) -> str:
+        """Return what every form of the sweep reports for a point."""
+        of = self.points[place(point)]
+        return _STATES.get(point.status, point.status) if of.word == "nothing" else statement(of)
+
+    def is_unsure(self, point: Point) -> bool:
+        """True if a point has leaders, and its verdict is not sure of them."""
+        return self.points[place(point)].word == "cannot tell"
+
+    @property
+    def coverage(self) -> str:
+        """``8 of 9 points measured, 1 with strategies not timed``."""
+        ended = [p for p in self.run.points if p.status == "complete" or (p.ranking and p.status != "running")]
+        lacking = sum(bool(self.points[place(point)].missing) for point in ended)
+        words = f"{len(ended)} of {len(self.run.points)} points measured"
+        return words + f", {lacking} with strategies not timed" * bool(lacking)
 
     @cached_property
     def ranked(self) -> list[Point]:
@@ -73,9 +88,14 @@ class SweepFindings:
         return [point for point in measured(self.run) if self.leaders(point)]
 
     @cached_property
+    def headline_points(self) -> list[Point]:
+        """The ranked points that are sure, or all where none is."""
+        return [point for point in self.ranked if not self.is_unsure(point)] or self.ranked
+
+    @cached_property
     def _ranks(self) -> dict[int, dict[str, int]]:
         """The ranks at each value of the axis."""
-        return {value: ranks(self.groups.get((value,), [])) for value in self.orders}
+        return {at[0]: {row.slug: row.rank or 0 for row in of.ranked} for at, of in self.points.items()}
 
     def pair(self, one: str, other: str) -> list[Crossover]:
         """Where one line overtakes another, whether they lead or not; where they never do, one that says why. At each
@@ -83,7 +103,7 @@ class SweepFindings:
         axis, faster, values = self.run.axes[0], dict[int, str](), list[int]()
         for value in sorted(self.levels.get(one, {}).keys() & self.levels.get(other, {}).keys()):
             values.append(value)
-            rank = self._ranks[value]
+            rank = self._ranks.get(value, {})
             first, second = sorted((one, other), key=lambda line: rank.get(line, math.inf))
             if rank.get(first) != rank.get(second) and self.orders[value].separated(second, first):
                 faster[value] = first
@@ -101,14 +121,14 @@ class SweepFindings:
         b = other if a == one else one
         reason = "they were never timed at the same place"
         if values:
-            reason = "they cannot be told apart wherever both were timed"
+            reason = "neither is clearly faster wherever both were timed"
         if faster:
             logs = sorted(self.levels[b][value].log_mean - self.levels[a][value].log_mean for value in faster)
             factors = " to ".join(dict.fromkeys(text.times(math.exp(end)) for end in (logs[0], logs[-1])))
             where, rest = "wherever both were timed", ""
             if len(faster) < len(values):
                 where = f"at {axis.name} {text.listed([f'{value:,}' for value in faster], _MOST_NAMED)}"
-                rest = ", and elsewhere they cannot be told apart"
+                rest = ", and elsewhere neither clearly is"
             reason = f"{a} is faster {where}, {factors} ×{rest}"
         return [Crossover(a=a, b=b, axis=axis.name, none=reason)]
 
@@ -133,9 +153,9 @@ class SweepFindings:
 
     @cached_property
     def stretches(self) -> list[Stretch]:
-        """The points of one axis that were ranked, by who leads at all of a stretch."""
+        """The headline's points along one axis, by which lines lead at all of a stretch."""
         made = list[Stretch]()
-        for point in self.ranked:
+        for point in self.headline_points:
             leading = self.leaders(point)
             if made and (common := [name for name in made[-1].names if name in leading]):
                 made[-1] = Stretch(common, [*made[-1].points, point])
@@ -150,19 +170,21 @@ class SweepFindings:
 
     @cached_property
     def of_option(self) -> comparisons.Findings:
-        """Of an option, the comparison that all values of all strategies make, as they are of one case; some point is
-        ranked."""
+        """All values of an option as one comparison, as they are of one case; some point is ranked."""
+        return self.option_findings(self.ranked[0])
+
+    def option_findings(self, point: Point, only: int | None = None) -> comparisons.Findings:
+        """All values of an option, or the ``only`` one, with the flat lines; the warnings are those of ``point``."""
         run, axis = self.run, self.run.axes[0].name
         items, levels = list[Measurement](), {}
         for line in self.lines:
             for value, _, item in line.points:
-                name = line.slug if line.flat else f"{line.slug} with {axis} {value:,}"
-                items.append(replace(item, strategy=name))
-                if value in self.levels.get(line.slug, {}):
-                    levels[name] = self.levels[line.slug][value]
-        body = replace(
-            comparison(run, self.ranked[0]), measurements=items, ranking=Order(levels, run.analysis).groups()
-        )
+                if line.flat or only in (None, value):
+                    name = line.slug if line.flat or only is not None else f"{line.slug} with {axis} {value:,}"
+                    items.append(replace(item, strategy=name))
+                    if value in self.levels.get(line.slug, {}):
+                        levels[name] = self.levels[line.slug][value]
+        body = replace(comparison(run, point), measurements=items, ranking=Order(levels, run.analysis).groups())
         made = Levels(levels, {}, Spread(*(run.analysis.spread or (0.0, 0.0))), 0.0)
         return comparisons.findings(body, levels=made)
 
@@ -178,12 +200,7 @@ def findings(run: Run) -> SweepFindings:
     ]
     run = replace(run, points=points)
     axis, drawn = run.axes[0], lines.lines(run.points, run.axes)
-    # Of a map, only those of ties: who leads alone is told.
-    of_points = {
-        place(point): comparisons.findings(comparison(run, point))
-        for point in points
-        if len(run.axes) == 1 or any(len(group) > 1 for group in point.ranking[:1])
-    }
+    of_points = {place(point): comparisons.findings(comparison(run, point)) for point in points}
     levels = dict[str, Mapping[int, Level]]()
     for line in drawn if len(run.axes) == 1 else ():
         timed = {
@@ -198,16 +215,11 @@ def findings(run: Run) -> SweepFindings:
         value: Order({line: along[value] for line, along in levels.items() if value in along}, run.analysis)
         for value in values
     }
-    groups = {}
-    for point in run.points:
-        at = place(point)
-        if at in of_points and not of_points[at].tells:
-            continue
-        if axis.kind == "option" and at[0] in orders:
-            groups[at] = orders[at[0]].groups()  # with the lines that are flat
-        else:
-            groups[at] = [[line_of(slug, run.axes) for slug in group] for group in point.ranking]
-    return SweepFindings(run=run, lines=drawn, levels=levels, orders=orders, groups=groups)
+    sweep = SweepFindings(run=run, lines=drawn, levels=levels, orders=orders, points=of_points)
+    if axis.kind == "option":
+        ranked = [point for point in points if of_points[at := place(point)].tells and at[0] in orders]
+        of_points |= {place(point): sweep.option_findings(point, *place(point)) for point in ranked}
+    return sweep
 
 
 # --- a point as a comparison -----------------------------------------------------------------------------------------
@@ -296,9 +308,10 @@ def verdict(sweep: SweepFindings, *pair: str) -> str:
     """The answer to what a sweep asks: where one of two strategies overtakes the other, of a ``pair`` that somebody
     picked or of the only two along a size; else who is fastest where, or with which value of an option."""
     axis, points = sweep.run.axes[0], sweep.ranked
-    noisy = len(measured(sweep.run)) - len(points)
+    noisy = [sweep.statement(point) for point in measured(sweep.run) if not sweep.leaders(point)]
+    how = " or ".join(sorted({*noisy}))
     if not points and noisy:
-        return "Too noisy to rank at every point that was measured. Measure again."
+        return f"{how.capitalize()} at every point that was measured. Measure again, for longer."
     if not points:
         left_out = [point.reason for point in sweep.run.points if point.status == "skipped"]
         reason = left_out[:1] if len(left_out) == len(sweep.run.points) else []
@@ -315,10 +328,12 @@ def verdict(sweep: SweepFindings, *pair: str) -> str:
     else:
         words = _of_line(sweep)
     if noisy:
-        words += f" {noisy} of {len(points) + noisy} points {'is' if noisy == 1 else 'are'} too noisy to rank."
-    unsure = 0 if pair else sum(bool(sweep.missing(point)) for point in points)
-    if unsure:
-        words += f" Not sure at {unsure} of {len(points)} points: a strategy that was not timed may be faster there."
+        words += f" {len(noisy)} of {len(points) + len(noisy)} points {'is' if len(noisy) == 1 else 'are'} {how}."
+    unsure = [sweep.points[place(point)].missing for point in points if sweep.is_unsure(point)]
+    if unsure and not (pair and len(sweep.levels) > 2):  # a third strategy changes nothing between two
+        late, noise = "a strategy that was not timed may be faster there", "there is too little data"
+        why = ", or ".join(sorted({late if missing else noise for missing in unsure}))
+        words += f" Not sure at {len(unsure)} of {len(points)} points: {why}."
     last = measured(sweep.run)[-1].at[axis.name]
     if len(sweep.run.axes) == 1 and last < axis.values[-1]:
         words += f" Beyond {last:,} nothing is ranked."
@@ -326,12 +341,12 @@ def verdict(sweep: SweepFindings, *pair: str) -> str:
 
 
 def _of_map(sweep: SweepFindings) -> str:
-    """«Fastest: vectorized_map.graph at 6 of 9 cells and loop.eager at 3.» Who ties is counted as well, and it is said
-    that some do."""
-    cells = [sweep.leaders(point) for point in sweep.ranked]
-    (first, most), *others = Counter(name for names in cells for name in names).most_common()
-    parts = [f"{first} at {most} of {len(cells)} cells", *(f"{name} at {count}" for name, count in others)]
-    return f"{_head(max(map(len, cells)) > 1)}: {text.listed(parts, _MOST_PARTS)}."
+    """``Fastest: vectorized_map.graph at 6 of 9 points and loop.eager at 3.`` Who ties is counted as well, and it is
+    said that some do."""
+    leading = [sweep.leaders(point) for point in sweep.headline_points]
+    (first, most), *others = Counter(name for names in leading for name in names).most_common()
+    parts = [f"{first} at {most} of {len(sweep.ranked)} points", *(f"{name} at {count}" for name, count in others)]
+    return f"{_head(sweep, max(map(len, leading)) > 1)}: {text.listed(parts, _MOST_PARTS)}."
 
 
 def _of_line(sweep: SweepFindings) -> str:
@@ -340,7 +355,9 @@ def _of_line(sweep: SweepFindings) -> str:
     ties = any({*sweep.leaders(point)} - {*part.names} for part in sweep.stretches for point in part.points)
     if len(sweep.stretches) == 1:
         verb = "tie for the lead" if len(first.names) > 1 else "is fastest, or ties for it," if ties else "is fastest"
-        return f"{text.listed(first.names, _MOST_TIED)} {verb} at every point that was ranked."
+        verb = "may be fastest" if sweep.is_unsure(first.points[0]) else verb
+        count = f"{len(first.points)} of {len(sweep.ranked)} points"
+        return f"{text.listed(first.names, _MOST_TIED)} {verb} at {count}."
     end = f"up to {axis} {first.points[-1].at[axis]:,}"
     if first.crossing:
         end = f"below {axis} {lines.first_beyond(first.crossing.value or 0.0):,}"
@@ -350,12 +367,25 @@ def _of_line(sweep: SweepFindings) -> str:
         parts.append(f"{_names(after)} from {start}")
     if len(parts) > _MOST_PARTS:
         parts[_MOST_PARTS:] = [f"and {len(parts) - _MOST_PARTS} more changes"]
-    return f"{_head(ties)}: {', '.join(parts)}."
+    return f"{_head(sweep, ties)}: {', '.join(parts)}."
 
 
 def _names(part: Stretch) -> str:
     return part.names[0] if len(part.names) == 1 else f"{text.listed(part.names, _MOST_TIED)} tied"
 
 
-def _head(ties: bool) -> str:
-    return "Fastest, alone or tied" if ties else "Fastest"
+def _head(sweep: SweepFindings, ties: bool) -> str:
+    unsure = sweep.is_unsure(sweep.headline_points[0])
+    return "May be fastest" if unsure else "Fastest, alone or tied" if ties else "Fastest"
+
+
+def statement(of: comparisons.Findings) -> str:
+    """The verdict of a comparison in a few words, such as ``a and b tie``."""
+    names, several = text.listed([row.slug for row in of.leaders], _MOST_TIED), len(of.leaders) > 1
+    if not of.tells:
+        return f"{of.word} to rank"
+    if of.missing:
+        return f"not sure: {text.listed(of.missing, _MOST_TIED)} not timed, may be faster than {names}"
+    if of.word == "cannot tell":
+        return f"not sure: {names} {'cannot be told apart' if several else f'leads, but {of.reason}'}"
+    return f"{names} tie" if several else f"{names} is fastest"

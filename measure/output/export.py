@@ -128,13 +128,12 @@ def _sweep(run: Run) -> list[str]:
     """A sweep's latencies, a line for each point; crossovers and fits."""
     result = sweep_findings.findings(run)
     strategies = sweep_table.strategies(result)
-    head = [*(plain(axis.name) for axis in run.axes), *map(code, strategies), "leads"]
+    head = [*(plain(axis.name) for axis in run.axes), *map(code, strategies), "result"]
     body = [
         [
             *(f"{point.at[axis.name]:,}" for axis in run.axes),
-            *(plain(sweep_table.cell(result, point, slug).removesuffix(sweep_table.LEADS)) for slug in strategies),
-            ", ".join(map(code, result.leaders(point)))
-            or ("too noisy to rank" if point.ranking else plain(point.status).replace("complete", "none")),
+            *(plain(sweep_table.cell(result, point, slug).partition(sweep_table.LEADS)[0]) for slug in strategies),
+            plain(result.statement(point)),
         ]
         for point in result.run.points
     ]

@@ -13,8 +13,9 @@ from measure.run.run import Point, Run
 _COLUMNS = 10
 # A fitted cost below this share of its upper end says nothing.
 _SAYS_SOMETHING = 0.1
-# Marks a strategy in the leading group of a point.
-LEADS = "*"
+# Mark a strategy in the leading group of a point, and a point whose verdict is not sure.
+LEADS, UNSURE = "*", "?"
+MARKS = f"{LEADS} is fastest, or ties for it; {UNSURE} not sure"
 
 
 def render(run: Run, pair: Sequence[str] = ()) -> str:
@@ -24,15 +25,19 @@ def render(run: Run, pair: Sequence[str] = ()) -> str:
     run = sweep.run
     if len(run.axes) == 2:
         down, across = run.axes
-        leaders = {place(point): " = ".join(sweep.leaders(point)) for point in run.points}
-        lines = [(f"{row}", *(leaders.get((row, column)) or "·" for column in across.values)) for row in down.values]
+        cells = {
+            place(point): "not sure: " * sweep.is_unsure(point) + " = ".join(sweep.leaders(point))
+            or sweep.statement(point)
+            for point in run.points
+        }
+        lines = [(f"{row}", *(cells.get((row, column), "·") for column in across.values)) for row in down.values]
         parts = [table.grid([(f"{down.name} \\ {across.name}", *map(str, across.values)), *lines])]
     else:
         lines = [(run.axes[0].name, *(where(point) for point in run.points))]
         lines += [(slug, *(cell(sweep, point, slug) for point in run.points)) for slug in strategies(sweep)]
         starts = range(1, max(len(lines[0]), 2), _COLUMNS)
         parts = [table.grid([(line[0], *line[start : start + _COLUMNS]) for line in lines]) for start in starts]
-        parts.append(f"{LEADS} leads, or ties with the leader")
+        parts.append(MARKS)
     standing = [f"{text.standing(run.status, run.stop_reason)}."] if run.status != "complete" else []
     blocks = (left_out(run), crossings(sweep, *pair), fits(sweep), [sweep_findings.verdict(sweep, *pair)],
               table.listed(table.about_function(run)), standing)  # fmt: skip
@@ -51,13 +56,12 @@ def where(point: Point) -> str:
 
 
 def cell(sweep: SweepFindings, point: Point, slug: str) -> str:
-    """A strategy's latency at a point, marked where it leads; or the word why there is none."""
+    """A strategy's latency at a point, with its marks; or the word why there is none."""
     item = next((item for item in point.measurements if line_of(item.strategy, sweep.run.axes) == slug), None)
+    mark = (LEADS + UNSURE * sweep.is_unsure(point)) * (slug in sweep.leaders(point))
     if item is None:
-        return "–" if point.status in ("complete", "running") else point.status
-    if item.latency is None:
-        return text.outcome(item.outcome)
-    return f"{text.seconds(item.latency.median_s)}{LEADS if slug in sweep.leaders(point) else ''}"
+        return ("–" if point.status in ("complete", "running") else point.status) + mark
+    return (text.seconds(item.latency.median_s) if item.latency else text.outcome(item.outcome)) + mark
 
 
 def crossings(sweep: SweepFindings, *pair: str) -> list[str]:

@@ -14,6 +14,7 @@ import vl_convert
 
 from measure.judge import answer, sweep_findings
 from measure.judge.findings import findings
+from measure.judge.lines import readable
 from measure.run import place
 from measure.run.encoding import decode
 from measure.run.run import Run
@@ -54,7 +55,7 @@ def _charts(run: Run) -> Iterator[tuple[str, str, base.Spec, pd.DataFrame, str]]
     elif run.kind == "sweep":
         sweep = sweep_findings.findings(run)
         if len(run.axes) == 1:
-            note = "band: 95 % interval; ring: one overtakes another, with its interval; ✕: did not work"
+            note = "band: 95 % interval; ring: one overtakes another, with its interval; ✕ above: failed or was not run"
             for quantity in ("latency", "memory"):
                 drawn = sweep_lines.specification(quantity, run.axes[0])
                 yield quantity, sweep_lines.TITLES[quantity], drawn, sweep_lines.frame(sweep, quantity), note
@@ -63,8 +64,10 @@ def _charts(run: Run) -> Iterator[tuple[str, str, base.Spec, pd.DataFrame, str]]
             letters = ", ".join(f"{letter}: {name}" for name, letter in sweep_map.letters(sweep).items())
             note = ". ".join(filter(None, (letters, sweep_map.about(sweep))))
             yield "map", "Fastest strategy", drawn, sweep_map.frame(sweep), note
-        title = "Latency against memory: nothing beats what the line joins"
-        yield "front", title, sweep_front.SPEC, sweep_front.frame(sweep_front.subject(sweep)[1]), ""
+        if subject := sweep_front.subject(sweep):
+            at, of = subject
+            title = f"Latency against memory, {readable(at) or 'all points'}: nothing beats what the line joins"
+            yield "front", title, sweep_front.SPEC, sweep_front.frame(of), sweep_front.sentence(of)
 
 
 def of(run: Run, *wanted: str) -> dict[str, base.Spec]:

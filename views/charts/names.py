@@ -15,8 +15,8 @@ _EDGE = alt.value("width")
 
 
 def sized(drawn: Spec, frame: pa.Table | pd.DataFrame) -> Spec:
-    """The specification with a height that has room for the names of the frame's strategies."""
-    return {**drawn, "height": _height(len(frame["strategy"].unique()))}
+    """The specification, higher where the names of the frame's strategies need it."""
+    return {**drawn, "height": drawn["height"] - HEIGHT + _height(len(frame["strategy"].unique()))}
 
 
 def _height(count: int) -> int:

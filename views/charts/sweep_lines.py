@@ -1,6 +1,7 @@
 """The charts along one axis of a sweep: latency with its interval, and memory, a line for each strategy. Pure."""
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, Literal
@@ -21,12 +22,13 @@ Quantity = Literal["latency", "memory"]
 TITLES = {"latency": "Time of one call", "memory": "Peak memory of one call"}
 _EDGE = 6  # pixels that lines keep from the ends of the axis of what is measured
 _FADED = 0.22  # opacity of lines beside two that are asked about
+_STEP, _STRIP = 14, 42  # pixels from one failure's mark to the next above it, and of all of them
 
 
 def frame(sweep: SweepFindings, quantity: Quantity, pair: Collection[str] = ()) -> pd.DataFrame:
-    """A row for each point of a line, in seconds or MiB, for each failure where it occurred, and for each crossing:
-    those of a ``pair`` that is asked about, beside which other lines fade, or else those at which the lead goes from
-    one to another."""
+    """A row for each point of a line, in seconds or MiB, for each failure where it occurred, ``up`` in a strip over the
+    plot, and for each crossing: those of a ``pair`` that is asked about, beside which other lines fade, or else those
+    at which the lead goes from one to another."""
     axis = sweep.run.axes[0]
     points, marks, heights = list[dict[str, Any]](), list[dict[str, Any]](), dict[str, dict[int, float]]()
     for line in sweep.lines:
@@ -37,8 +39,8 @@ def frame(sweep: SweepFindings, quantity: Quantity, pair: Collection[str] = ()) 
         along = heights[line.slug] = {}
         for value, point, item in line.points:
             if failed(item):
-                words = {"at": f"{axis.name} {value:,}", "outcome": outcome(item), "y": _height(item, quantity)}
-                marks.append({**of, "kind": "failure", "line": line.slug, "x": value, **words})
+                words = {"at": f"{axis.name} {value:,}", "outcome": outcome(item)}
+                marks.append({**of, "kind": "failure", "x": value, **words})
             elif (height := _height(item, quantity)) is not None:
                 along[value] = height
                 latency = item.latency if quantity == "latency" else None
@@ -51,26 +53,27 @@ def frame(sweep: SweepFindings, quantity: Quantity, pair: Collection[str] = ()) 
                 }  # fmt: skip
                 # A strategy that does not depend on the axis is a level.
                 points += [{**row, "x": x} for x in ((axis.values[0], axis.values[-1]) if line.flat else (value,))]
+    failures, below = Counter(mark["x"] for mark in marks), Counter[int]()
+    for mark in marks:
+        mark["up"] = below[mark["x"]] * min(_STEP, _STRIP / failures[mark["x"]])
+        below[mark["x"]] += 1
     for point in sweep.run.points:
         nothing = not any(item.latency or item.memory or failed(item) for item in point.measurements)
         if nothing and point.status in ("skipped", "cancelled", "interrupted", "budget"):
             value = point.at[axis.name]
-            words = {"at": f"{axis.name} {value:,}", "outcome": state(point)}
+            words = {"at": f"{axis.name} {value:,}", "outcome": state(sweep, point)}
             marks.append({"kind": "no point", "strategy": "", "x": value, **words})
     # Of many lines, the crossings of all that lead somewhere would be a smear.
     turns = sweep.pair(*pair) if pair else [part.crossing for part in sweep.stretches if part.crossing]
-    for turn in (turn for turn in turns if turn.value is not None) if quantity == "latency" else ():
-        at = {"x": turn.value, "from": turn.low, "to": turn.high, "line": turn.a, "y": None}
-        marks.append({"kind": "crossing", **at, "crossover": sentence(turn)})
+    for turn in turns if quantity == "latency" else ():
+        if turn.value is not None and (along := heights[turn.a]):
+            at = {"x": turn.value, "from": turn.low, "to": turn.high, "y": _on_line(along, turn.value, axis)}
+            marks.append({"kind": "crossing", **at, "crossover": sentence(turn)})
     made = pd.DataFrame(points)
     if points:
         low, high = made["low"].min(), made["high"].max()
         ends = base.room(low, high) if quantity == "memory" else (low, high)
         made = names.placed(made.assign(least=ends[0], most=ends[1]), "y", ends=ends)
-    for mark in marks:
-        if "line" in mark and mark["y"] is None:
-            along = heights[mark["line"]]
-            mark["y"] = _on_line(along, mark["x"], axis) if along else made["y"].max() if points else 1.0
     made = pd.concat([made, pd.DataFrame(marks)], ignore_index=True)
     return made.fillna(dict.fromkeys(made.select_dtypes(exclude="number"), ""))
 
@@ -117,14 +120,16 @@ def _specification(quantity: Quantity, axis: str, scale: str, first: int, last: 
     # A point that was left out as a whole is a line through all. A layer that may have no marks would be a picture
     # without a name: it has none.
     left_out = base.unfilled("no point").mark_rule(strokeDash=[2, 4], opacity=0.5, aria=False)
-    crosses = base.unfilled("failure").mark_text(text="✕", fontSize=15, fontWeight="bold", aria=False)
+    # Above the plot, where nobody reads a figure from them.
+    up = alt.expr(f"-{_STEP} - datum.up")
+    crosses = base.unfilled("failure").mark_text(text="✕", dy=up, fontSize=13, fontWeight="bold", aria=False)
     spans = base.unfilled("crossing").mark_rule(strokeWidth=5, opacity=0.35, aria=False)
     rings = base.unfilled("crossing").mark_point(size=110, strokeWidth=2, opacity=1, aria=False)
     return base.spec(
         ends, left_out.encode(x=x("x"), tooltip=base.tooltip("at", "outcome")), bands, lines, dots,
-        crosses.encode(x=x("x"), y=y("y"), color=base.COLOUR, tooltip=base.tooltip("strategy", "at", "outcome")),
+        crosses.encode(x=x("x"), y=alt.value(0), color=base.COLOUR, tooltip=base.tooltip("strategy", "at", "outcome")),
         spans.encode(x=x("from"), x2=alt.X2("to"), y=y("y")),
-        rings.encode(x=x("x"), y=y("y"), tooltip=base.tooltip("crossover")), *beside, height=base.HEIGHT,
+        rings.encode(x=x("x"), y=y("y"), tooltip=base.tooltip("crossover")), *beside, height=base.HEIGHT + _STRIP,
     )  # fmt: skip
 
 

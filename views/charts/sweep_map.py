@@ -15,7 +15,7 @@ from views.ui import look
 SELECTION = "cell"
 _CELL_HEIGHT, _AXIS_HEIGHT = 46, 50  # pixels
 _MOST_LETTERS = 3
-_STATES = {"running": "being measured", "budget": "not reached", "skipped": "left out"}
+_SIGNS = {"=": "a tie", "?": "not sure", "~": "too noisy or too short", "✕": "nothing is ranked", "…": "being measured"}
 
 
 def cell(run: Run, point: Point) -> str:
@@ -32,40 +32,32 @@ def letters(sweep: SweepFindings) -> dict[str, str]:
 
 def frame(sweep: SweepFindings) -> pd.DataFrame:
     across, up = (axis.name for axis in sweep.run.axes)
-    codes, mappers = letters(sweep), {line.slug: line.mapper for line in sweep.lines}
     rows = []
-    for point in sweep.run.points:
-        first = sweep.leaders(point)
-        codes_here = sorted(codes[name] for name in first if name in codes)
-        more = "…" if len(codes_here) > _MOST_LETTERS else ""
-        latencies = {item.strategy: item.latency for item in point.measurements}
-        latency = latencies.get(first[0]) if first else None
+    for point, mark in zip(sweep.run.points, _marks(sweep), strict=True):
+        first = sweep.points[place(point)].leaders if sweep.leaders(point) else []
+        latency = first[0].measurement.latency if first else None
         rows.append(
             {
                 SELECTION: cell(sweep.run, point), "x": point.at[across], "y": point.at[up],
-                "colour": look.colour_name(mappers.get(first[0], "")) if len(first) == 1 else "",
-                "letters": "=".join(codes_here[:_MOST_LETTERS]) + more + "?" * _is_unsure(sweep, point) or _sign(point),
-                "at": readable(point.at), "fastest": " and ".join(first) or look.MISSING,
+                "colour": look.colour_name(first[0].mapper) if len(first) == 1 else "",
+                "alpha": 0.15 if sweep.is_unsure(point) else 0.5, "letters": mark,
+                "at": readable(point.at), "result": state(sweep, point),
                 "latency": look.seconds_with_interval(latency.median_s, latency.low_s, latency.high_s)
                 if latency else look.MISSING,
-                "state": _state(sweep, point),
             }
         )  # fmt: skip
     return pd.DataFrame(rows)
 
 
-def _is_unsure(sweep: SweepFindings, point: Point) -> bool:
-    return bool(sweep.leaders(point) and sweep.missing(point))
-
-
-def _state(sweep: SweepFindings, point: Point) -> str:
-    if _is_unsure(sweep, point):
-        return f"{text.listed(sweep.missing(point))} not timed, and may be faster"
-    return "too noisy to rank" if point.ranking and not sweep.leaders(point) else state(point)
-
-
-def _sign(point: Point) -> str:
-    return "…" if point.status == "running" else "✕" if point.status in ("skipped", "complete") else ""
+def _marks(sweep: SweepFindings) -> list[str]:
+    """The text of each cell: the letters of those that lead, or a sign."""
+    codes, marks = letters(sweep), list[str]()
+    for point in sweep.run.points:
+        here = sorted(codes[name] for name in sweep.leaders(point))
+        mark = "=".join(here[:_MOST_LETTERS]) + "+" * (len(here) > _MOST_LETTERS) + "?" * sweep.is_unsure(point)
+        sign = {"running": "…", "skipped": "✕", "complete": "✕"}.get(point.status, "")
+        marks.append(mark or ("~" if point.ranking and sign != "…" else sign))
+    return marks
 
 
 @lru_cache(maxsize=50)
@@ -74,11 +66,12 @@ def specification(across: str, up: str) -> Spec:
     y = alt.Axis(title=up, format=",", ticks=False, domain=False)
     based = unfilled().encode(
         x=alt.X("x:O", axis=x), y=alt.Y("y:O", sort="descending", axis=y),
-        tooltip=tooltip("at", "fastest", "latency", "state"),
+        tooltip=tooltip("at", "result", "latency"),
     )  # fmt: skip
     cells = based.mark_rect(filled=False, fill="transparent", strokeOpacity=0.25)
     # A layer of marks that has none would be a picture without a name; the cells themselves are named by the first.
-    won = based.transform_filter("datum.colour !== ''").mark_rect(aria=False, fillOpacity=0.5).encode(color=COLOUR)
+    won = based.transform_filter("datum.colour !== ''").mark_rect(aria=False)
+    won = won.encode(color=COLOUR, fillOpacity=alt.FillOpacity("alpha:Q", scale=None))
     words = based.mark_text(fontSize=13, fontWeight="bold", limit=alt.expr("bandwidth('x')"))
     chosen = alt.selection_point(name=SELECTION, fields=[SELECTION], on="click", empty=False)
     return spec(cells, won, words.encode(text=alt.Text(field="letters")).add_params(chosen))
@@ -88,12 +81,10 @@ def sized(drawn: Spec, run: Run) -> Spec:
     return {**drawn, "height": _AXIS_HEIGHT + _CELL_HEIGHT * len({point.at[run.axes[1].name] for point in run.points})}
 
 
-def state(point: Point) -> str:
-    if point.ranking:
-        return "measured"
-    if point.status == "complete":
-        return "no winner"
-    return text.standing(_STATES.get(point.status, point.status), point.reason)
+def state(sweep: SweepFindings, point: Point) -> str:
+    """The statement on a point, with the reason why it was not measured."""
+    words = sweep.statement(point)
+    return words if point.ranking or point.status == "complete" else text.standing(words, point.reason)
 
 
 def legend_html(sweep: SweepFindings) -> str:
@@ -105,14 +96,8 @@ def legend_html(sweep: SweepFindings) -> str:
 
 def about(sweep: SweepFindings) -> str:
     """The meaning of the cells' looks, of those that there are."""
-    points = sweep.run.points
-    signs = {
-        "Without colour: a tie.": any(len(sweep.leaders(point)) > 1 for point in points),
-        "?: a strategy that was not timed may be faster.": any(_is_unsure(sweep, point) for point in points),
-        "✕: nothing is ranked.": any(_sign(point) == "✕" and not sweep.leaders(point) for point in points),
-        "…: being measured.": any(_sign(point) == "…" and not sweep.leaders(point) for point in points),
-    }
-    return " ".join(sign for sign, shown in signs.items() if shown)
+    shown = "".join(_marks(sweep))
+    return " ".join(f"{sign}: {words}." for sign, words in _SIGNS.items() if sign in shown)
 
 
 def takeaway(sweep: SweepFindings) -> str:

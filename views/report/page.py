@@ -113,7 +113,7 @@ def _sweep(run: Run) -> dict[str, Any]:
         for item in point.measurements
         if item.code
     }
-    leads, turns, fits = f"{sweep_table.LEADS} leads, or ties with the leader.", sweep_table.crossings, sweep_table.fits
+    leads, turns, fits = f"{sweep_table.MARKS}.", sweep_table.crossings, sweep_table.fits
     return {
         "verdict_html": look.named_html(sweep_findings.verdict(result), slugs), "doubts": heading.doubts(run),
         "ended": _ended(run), "table": [[*(axis.name for axis in run.axes), *slugs], *lines],

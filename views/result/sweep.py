@@ -36,10 +36,9 @@ def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, 
             words = _memo.get((run.id, version, "verdict", *pair), lambda: sweep_findings.verdict(sweep, *pair))
             heading.headline(words, [line.slug for line in sweep.lines])
         if finished and run.status != "complete":
-            done = f"{sum(point.status == 'complete' for point in run.points)} of {len(run.points)} points are complete"
             rest = "" if imported or places.viewer() else ", and Continue measures the rest"
             ended = ENDED.get(run.status, run.status)
-            st.caption(f":material/info: {ended}: {done}. What was measured is kept{rest}.")
+            st.caption(f":material/info: {ended}: {sweep.coverage}. What was measured is kept{rest}.")
         heading.draw_function(run)
         heading.draw_doubts(heading.doubts(run), "sweep_doubts")
         if len(run.axes) == 2:
@@ -47,7 +46,7 @@ def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, 
         elif sweep.levels or not finished:  # an axis without a figure would be invented
             _lines(sweep, version, pair)
     with guard.calm("the point"):
-        _point(run, version, baseline, imported=imported)
+        _point(sweep, version, baseline, imported=imported)
     with guard.calm("the rest of the result"):
         _failures(sweep)
         _scaling(sweep)
@@ -114,14 +113,13 @@ def _lines(sweep: SweepFindings, version: int, pair: tuple[str, ...]) -> None:
                 st.markdown(f"**{quantity.capitalize()}** of one call over {look.plain(axis.name)}")
                 _chart(frame, drawn, f"sweep_{quantity}", alt,
                        chooses=quantity == "latency")  # fmt: skip
-    st.caption("Band: 95 % interval. Ring: one overtakes another, with its interval. ✕: did not work, or was not run.")
+    st.caption("Band: 95 % interval. Ring: one overtakes another, with its interval. ✕ above: failed or was not run.")
 
 
 def _map(sweep: SweepFindings, version: int) -> None:
     """Draw the map; a click on a cell chooses its point."""
     run, (across, up) = sweep.run, sweep.run.axes
-    count = f"{len(measured(run))} of {len(run.points)} cells measured"
-    st.markdown(f"**Who is fastest** at each {look.plain(across.name)} and {look.plain(up.name)}: {count}")
+    st.markdown(f"**Fastest strategy** at each {look.plain(across.name)} and {look.plain(up.name)}: {sweep.coverage}")
     st.html(sweep_map.legend_html(sweep))
     drawn = sweep_map.sized(sweep_map.specification(across.name, up.name), run)
     frame = _frame(partial(sweep_map.frame, sweep), run.id, version, "map")
@@ -149,8 +147,9 @@ def _choose(chart: str) -> None:
         st.session_state[_list(run_id)] = tuple(map(int, at))
 
 
-def _point(run: Run, version: int, baseline: str | None, *, imported: bool) -> None:
+def _point(sweep: SweepFindings, version: int, baseline: str | None, *, imported: bool) -> None:
     """Draw the list of points, and the comparison that the chosen one is."""
+    run = sweep.run
     offered = {place(point): point for point in run.points if point.status != "waiting"}
     if not offered:
         return
@@ -164,6 +163,8 @@ def _point(run: Run, version: int, baseline: str | None, *, imported: bool) -> N
     # What is computed of it is kept under its id.
     comparison = replace(sweep_findings.comparison(run, point), id=" ".join(map(str, (run.id, *picked))))
     with st.container(border=True, key="point", gap="small"):
+        if run.axes[0].kind == "option":  # the strategies without it were measured at its first value only
+            st.caption(look.plain(f"Among all strategies here: {sweep.statement(point)}."))
         # Of one that cannot be asked for here there is nothing to open.
         if not places.viewer() and (own := address.of_run(comparison)):
             st.page_link(
@@ -172,7 +173,7 @@ def _point(run: Run, version: int, baseline: str | None, *, imported: bool) -> N
                 query_params={"workload": own["workload"], **address.write("compare", own, {})},
             )  # fmt: skip
         if not point.measurements:
-            st.caption(look.plain(look.sentence(sweep_map.state(point))))
+            st.caption(look.plain(look.sentence(sweep_map.state(sweep, point))))
             return
         draw_comparison(
             comparison, version, finished=point.status != "running", baseline=baseline, prefix="point_",
@@ -224,13 +225,12 @@ def _scaling(sweep: SweepFindings) -> None:
 
 def _front(sweep: SweepFindings, version: int) -> None:
     run_id = sweep.run.id
-    at, measurements = sweep_front.subject(sweep, st.session_state.get(_list(run_id)))
-    words = sweep_front.sentence(measurements, sweep_front.leaders(sweep, at) if measurements else [])
-    if not words:
+    if (subject := sweep_front.subject(sweep, st.session_state.get(_list(run_id)))) is None:
         return
+    at, of = subject
+    words = sweep_front.sentence(of)
     st.markdown(f"**Latency against memory**{f' at {look.plain(readable(at))}' if at else ''}")
-    if len(findings.front(measurements)) > 1:  # one point alone is no chart
-        frame = _frame(partial(sweep_front.frame, measurements), run_id, version, "front", *at.values())
+    if len(findings.front(of)) > 1:  # one point alone is no chart
+        frame = _frame(partial(sweep_front.frame, of), run_id, version, "front", *at.values())
         st.vega_lite_chart(frame, sweep_front.SPEC, key="front_chart", alt=f"Latency against memory. {words}")
-    names = [*(line.slug for line in sweep.lines), *(item.strategy for item in measurements)]
-    st.caption(look.named(words, names))
+    st.caption(look.named(words, [line.slug for line in sweep.lines]))

@@ -14,7 +14,7 @@ from measure.judge.analysis import analyse, close
 from measure.judge.findings import TELLING, Findings, findings, front
 from measure.judge.verdict import verdict
 from measure.output import table
-from measure.run.run import TIME_OVER, Error, Latency, Measurement, OutcomeName, Run
+from measure.run.run import TIME_OVER, Error, Measurement, OutcomeName, Run
 from tests import synthetic
 from tests.samples import FACTORS, constant, measurement, memory, run_of
 from tests.simulation import Model, simulate
@@ -215,13 +215,17 @@ def test_an_untold_run_says_what_there_is() -> None:
 
 
 def test_the_front_is_what_nothing_beats_in_both_latency_and_memory() -> None:
-    figures = {"a": (40, 10), "b": (2, 640), "c": (8, 40), "d": (50, 30), "wrong": (1, 1), "b#twin": (1.9, 640)}
+    figures = {
+        "b": (2, 64_000), "b#twin": (1.9, 64_000), "wrong": (1, 1), "ties": (2.01, 30_000), "alike": (2.02, 29_900),
+        "c": (8, 4_000), "slower": (9, 3_980), "a": (40, 1_000), "d": (50, 3_000),
+    }  # fmt: skip
     items = []
     for slug, (seconds, peak) in figures.items():
-        item = measurement(slug, [], outcome="wrong" if slug == "wrong" else "ok", twin_of="b" if "#" in slug else None)
-        latency = Latency(median_s=seconds, low_s=seconds, high_s=seconds)
-        items.append(replace(item, latency=latency, memory=memory(peak)))
-    assert [item.strategy for item in front([*items, untimed("none", "out_of_memory")])] == ["b", "c", "a"]
+        outcome, twin_of = "wrong" if slug == "wrong" else "ok", "b" if "#" in slug else None
+        item = measurement(slug, constant(seconds, STEADY), outcome=outcome, twin_of=twin_of)
+        items.append(replace(item, memory=memory(peak)))
+    found = findings(analyse(run_of(*items, untimed("none", "out_of_memory"))))
+    assert [[row.slug for row in tied] for tied in front(found)] == [["ties", "alike"], ["c"], ["a"]]
 
 
 def runs() -> Iterator[Run]:

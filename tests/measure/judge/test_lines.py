@@ -64,7 +64,7 @@ def test_where_there_is_no_crossing_it_says_who_is_faster_where_and_how_far() ->
     alike = simulation.points(GRID, {A: (1e-4, 3e-5), B: (1e-4, 3e-5)}, np.random.default_rng(3))
     for points, faster, words in (
         (quiet({A: (2e-4, 2e-5), B: (1e-4, 1e-5)}), B, ("wherever", "2.00 ×")),
-        (alike, None, ("apart wherever",)),
+        (alike, None, ("neither is clearly faster wherever",)),
         (mostly, B, ("at batch 1 and 4,096", "and elsewhere")),
     ):
         [crossing] = swept(points).pair(A, B)

@@ -12,7 +12,7 @@ from measure.judge.reproduction import compare_sweeps, continues
 from measure.judge.sweep_findings import analyse, comparison, findings
 from measure.judge.sweep_findings import verdict as of
 from measure.run.run import Point, Run
-from tests import simulation, synthetic
+from tests import samples, simulation, synthetic
 from tests.simulation import QUIET, Costs, Model
 
 A, B, C, D, E = "loop.eager", "batched.graph", "map_fn.graph", "chunked.graph", "while_loop.graph"
@@ -20,7 +20,8 @@ LETTERS = {"A": A, "B": B, "C": C, "D": D, "E": E}
 
 
 def line(*leading: str) -> Run:
-    """A sweep over side = 1, 2, 4, …: ``leading`` are the letters of those that lead, or tie, at each point."""
+    """A sweep over side = 1, 2, 4, …: ``leading`` are the letters of those that lead, or tie, at each point, and "?"
+    where another was not timed."""
     values = [2**place for place in range(len(leading))]
     points = [point({"side": value}, names) for value, names in zip(values, leading, strict=True)]
     return replace(synthetic.sweep(), axes=[simulation.axis(values, "side")], points=points)
@@ -39,10 +40,11 @@ def map_(*rows: str) -> Run:
 
 
 def point(at: Mapping[str, int], names: str) -> Point:
-    first = [LETTERS[name] for name in names]
+    first = [LETTERS[name] for name in names.strip("?")]
     ranked = [*first, *(slug for slug in LETTERS.values() if slug not in first)]
-    timed = synthetic.latency(1e-3)
-    measurements = [replace(synthetic.failure(*slug.split("."), "ok", ""), latency=timed) for slug in ranked]
+    timed = samples.measurement("", samples.constant(1e-3, [1.0, 1.0]))
+    measurements = [replace(timed, strategy=slug, latency=synthetic.latency(1e-3)) for slug in ranked]
+    measurements += [samples.measurement("late.graph", [], outcome="not_run")] * ("?" in names)
     return Point(at=dict(at), status="complete", measurements=measurements, ranking=[first, [*ranked[len(first) :]]])
 
 
@@ -65,7 +67,7 @@ def test_stretches_of_a_line_are_led_by_those_who_lead_or_tie_at_all_of_their_po
 
 
 def test_nobody_of_a_tie_is_crowned_and_what_was_not_ranked_is_told() -> None:
-    assert "tied" in verdict(line("A", "BC")) and verdict(line("A", "A")).startswith(f"{A} is fastest at every point")
+    assert "tied" in verdict(line("A", "BC")) and verdict(line("A", "A")).startswith(f"{A} is fastest at 2 of 2 points")
     assert verdict(line("AB", "BA")).startswith(f"{A} and {B} tie") and "or ties" in verdict(line("A", "AB"))
     assert verdict(line("A", "A", "B", "BC", "B")).startswith("Fastest, alone or tied: ")
     for run in (line(), map_("A B")):
@@ -96,7 +98,7 @@ def test_the_headline_answers_what_was_asked() -> None:
 
 def test_a_point_that_is_too_noisy_to_rank_as_a_comparison_has_no_leader_in_the_sweep_either() -> None:
     """Of a single process nothing tells how far processes differ: twice as slow says nothing, fifty times does."""
-    for values, words in (((1, 100), "1 of 2 points is too noisy to rank."), ((1, 2), "Too noisy to rank at every")):
+    for values, words in (((1, 100), "1 of 2 points is too short to rank."), ((1, 2), "Too short to rank at every")):
         made = findings(sweep({A: (1e-3, 1e-5), B: (1e-3, 6e-4)}, values=values, processes=1))
         for point_ in made.run.points:
             body = comparisons.findings(comparison(made.run, point_))
@@ -104,12 +106,30 @@ def test_a_point_that_is_too_noisy_to_rank_as_a_comparison_has_no_leader_in_the_
         assert words in made.run.verdict and len(made.stretches) == (values == (1, 100))
 
 
-def test_a_map_is_told_by_how_many_cells_each_leads_and_says_that_some_tie() -> None:
+UNSURE = "a strategy that was not timed may be faster there."
+
+
+def test_a_headline_crowns_nobody_at_a_point_that_is_not_sure() -> None:
+    for run, says in (
+        (line("A", "A?", "A"), f"{A} is fastest at 2 of 3 points. Not sure at 1 of 3 points: {UNSURE}"),
+        (line("AB?", "BA?"), f"{A} and {B} may be fastest at 2 of 2 points. Not sure at 2 of 2 points: {UNSURE}"),
+        (line("A?", "B?"), f"May be fastest: {A} up to side 1, {B} from 2. Not sure at 2 of 2 points: {UNSURE}"),
+        (map_("A B? B"), f"Fastest: {A} at 1 of 3 points and {B} at 1. Not sure at 1 of 3 points: {UNSURE}"),
+    ):
+        assert verdict(run) == says
+    # That only two were timed makes them no pair that somebody picked.
+    run = line("AB?", "AB?")
+    two = [replace(p, measurements=[*p.measurements[:2], p.measurements[-1]], ranking=[[A, B]]) for p in run.points]
+    told = f"neither is clearly faster wherever both were timed. Not sure at 2 of 2 points: {UNSURE}"
+    assert verdict(replace(run, points=two)).endswith(told)
+
+
+def test_a_map_is_told_by_at_how_many_points_each_leads_and_says_that_some_tie() -> None:
     for rows, says in (
-        ("A B B/A B B", f"Fastest: {B} at 4 of 6 cells and {A} at 2."),
-        ("A BC CB/A CB BC", f"Fastest, alone or tied: {B} at 4 of 6 cells, {C} at 4 and {A} at 2."),
-        # A cell without a winner is not counted.
-        ("A - B/A B B", f"Fastest: {B} at 3 of 5 cells and {A} at 2."),
+        ("A B B/A B B", f"Fastest: {B} at 4 of 6 points and {A} at 2."),
+        ("A BC CB/A CB BC", f"Fastest, alone or tied: {B} at 4 of 6 points, {C} at 4 and {A} at 2."),
+        # A point without a winner is not counted.
+        ("A - B/A B B", f"Fastest: {B} at 3 of 5 points and {A} at 2."),
     ):
         assert verdict(map_(*rows.split("/"))) == says, rows
 

@@ -18,4 +18,4 @@ def test_what_a_table_of_a_sweep_says():
     assert "vectorized_map.graph overtakes loop.eager at batch" in shown
     assert re.search(r"loop\.eager: .* for an element; grows as batch\^\d\.\d\d ± \d\.\d\d", shown)
     shown = sweep_table.render(synthetic.winners())
-    assert re.search(r"^10 +vectorized_map\.graph +· ", shown, re.M), "who was inferred to win has not won"
+    assert re.search(r"^10 +vectorized_map\.graph +left out ", shown, re.M), "who was inferred to win has not won"

@@ -10,13 +10,15 @@ import pytest
 from msgspec.structs import replace
 
 from measure.judge import sweep_findings
+from measure.judge.analysis import analyse
 from measure.judge.findings import findings as comparison_findings
-from measure.judge.lines import measured, sentence
+from measure.judge.lines import measured, place, sentence
 from measure.judge.sweep_findings import SweepFindings, findings
+from measure.judge.verdict import verdict
 from measure.output import export, sweep_table
 from measure.run.encoding import decode
-from measure.run.run import Axis
-from tests import simulation, synthetic
+from measure.run.run import Axis, Point
+from tests import samples, simulation, synthetic
 from tests.engine import ROOT
 from tests.synthetic import MIB
 from views.charts import failures, files, sweep_front, sweep_lines, sweep_map
@@ -31,7 +33,8 @@ def of(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 
 def made_up(kind: str, seed: int) -> SweepFindings:
-    """A sweep of two to five strategies with costs that are near to each other, in noise; at some points one fails."""
+    """A sweep of two to five strategies with costs near to each other, in noise, some with peaks of memory that are
+    alike; at some points one fails or is not timed."""
     rng, model = np.random.default_rng(seed), simulation.MODELS[seed % len(simulation.MODELS)]
     slugs = SLUGS[: 2 + seed % 4]
     costs_s = {slug: (10 ** rng.uniform(-4.3, -3.7), 10 ** rng.uniform(-6.5, -5.5)) for slug in slugs}
@@ -48,9 +51,14 @@ def made_up(kind: str, seed: int) -> SweepFindings:
             latencies = {f"{slug}?chunk={at[0]}": seconds for slug, seconds in latencies.items() if slug != SLUGS[0]}
             latencies |= {SLUGS[0]: sum(costs_s[SLUGS[0]])} if not number else {}
         made = simulation.point(at[0], latencies, rng, model, processes=1 + (seed + number) % 3, name=axes[0].name)
-        if len(points) == 2:
-            broken = replace(made.measurements[0], outcome="failed", latency=None, replicas=[])
-            made = replace(made, measurements=[broken, *made.measurements[1:]])
+        items = [
+            replace(item, memory=samples.memory((64 + 8 * (place % 2)) * MIB + 64 * place))
+            for place, item in enumerate(made.measurements)
+        ]
+        if len(points) in (1, 2):
+            outcome = "failed" if len(points) == 2 else "not_run"
+            items[0] = replace(items[0], outcome=outcome, latency=None, replicas=[])
+        made = replace(made, measurements=items)
         points.append(replace(made, at={axis.name: value for axis, value in zip(axes, at, strict=True)}))
     run = replace(synthetic.sweep(), id=f"{seed:024x}", axes=axes, points=points)
     return findings(sweep_findings.analyse(run))
@@ -62,20 +70,37 @@ def test_headline_crossings_table_chart_map_and_tooltips_are_of_one_decision_who
         sweep = made_up(kind, seed)
         leaders = {point.at[sweep.run.axes[0].name]: sweep.leaders(point) for point in sweep.run.points}
         assert sweep.run.verdict == sweep_findings.verdict(sweep)
-        for point in sweep.run.points:
-            body = comparison_findings(sweep_findings.comparison(sweep.run, point))
+        unsure = sum(map(sweep.is_unsure, sweep.run.points))
+        assert kind == "option" or (f"Not sure at {unsure} of" in sweep.run.verdict) == bool(unsure)
+        written = re.findall(r"^\|.*\| (.*) \|$", export.markdown(sweep.run), re.M)[2:]
+        for point, said in zip(sweep.run.points, written, strict=False):
+            assert said.replace("\\", "") == sweep.statement(point)
             if kind != "option":  # where a point has no strategy that the option does not concern
+                body = comparison_findings(sweep_findings.comparison(sweep.run, point))
                 assert [row.slug for row in body.leaders if body.tells] == sweep.leaders(point)
+                point_agrees(sweep, point, verdict(body))
         (map_agrees if kind == "map" else line_agrees)(sweep, leaders)
 
 
+def point_agrees(sweep: SweepFindings, point: Point, words: str) -> None:
+    """Statement and front are as sure as the verdict of the point; no two amounts of memory on the front read alike."""
+    said, unsure = sweep.statement(point), sweep.is_unsure(point)
+    assert said.startswith("not sure: ") == unsure == ("Not sure" in words or "Cannot tell" in words)
+    assert said.endswith(" tie") == (words.startswith("Tie ") and not unsure)
+    assert ("to rank" in said) == ("to rank" in words)
+    if subject := sweep_front.subject(sweep, place(point)):
+        front, frame = sweep_front.sentence(subject[1]), sweep_front.frame(subject[1])
+        amounts = re.findall(r"[Ww]ith (\S+ \S+)", front)
+        assert len({*amounts}) == len(amounts) and ("may have" in front) == unsure and {*frame["result"]} == {said}
+        assert {name.endswith("?") for name in frame["name"] if name} == {unsure}
+    assert bool(subject) == bool(sweep.leaders(point))
+
+
 def line_agrees(sweep: SweepFindings, leaders: dict[int, list[str]]) -> None:
-    timed = {line.slug: {value for value, _, item in line.points if item.latency} for line in sweep.lines}
     for point in sweep.run.points:
-        value = next(iter(point.at.values()))
-        here = {slug for slug in sweep.leaders(point) if value in timed[slug]}
-        slugs = sweep_table.strategies(sweep)
-        assert {slug for slug in slugs if sweep_table.cell(sweep, point, slug).endswith("*")} == here
+        slugs, mark = sweep_table.strategies(sweep), "*?" if sweep.is_unsure(point) else "*"
+        marked = {slug for slug in slugs if sweep_table.cell(sweep, point, slug).endswith(mark)}
+        assert marked == {*sweep.leaders(point)}
     for one, other in itertools.combinations(sweep.levels, 2):
         crossings = sweep.pair(one, other)
         assert len(crossings) == 1 or all(crossing.value for crossing in crossings)
@@ -88,7 +113,8 @@ def line_agrees(sweep: SweepFindings, leaders: dict[int, list[str]]) -> None:
     for part in sweep.stretches:
         assert all({*part.names} <= {*sweep.leaders(point)} for point in part.points)
     if sweep.run.axes[0].kind == "size" and len(sweep.levels) > 2:
-        assert "tie for the lead at every" not in sweep.run.verdict or all(len(names) > 1 for names in leaders.values())
+        ties = all(len(sweep.leaders(point)) > 1 for point in sweep.headline_points)
+        assert "tie for the lead at" not in sweep.run.verdict or ties
     rings = of(sweep_lines.frame(sweep, "latency"), "crossing").get("crossover", [])
     crossed = [sentence(part.crossing) for part in sweep.stretches if part.crossing]
     assert list(rings) == crossed and all(f"{words}." in sweep_table.render(sweep.run) for words in crossed)
@@ -98,15 +124,15 @@ def line_agrees(sweep: SweepFindings, leaders: dict[int, list[str]]) -> None:
 def map_agrees(sweep: SweepFindings, leaders: dict[int, list[str]]) -> None:
     names = {letter: slug for slug, letter in sweep_map.letters(sweep).items()}
     frame = sweep_map.frame(sweep)
-    written = re.findall(r"^\|.*\|$", export.markdown(sweep.run), re.M)[2:]
-    for point, row, line in zip(sweep.run.points, frame.to_dict("records"), written, strict=False):
-        here = sweep.leaders(point)
-        assert row["fastest"] == " and ".join(here) and (row["colour"] != "") == (len(here) == 1)
-        lettered = {names[letter] for letter in row["letters"].strip("…").split("=")}
+    for point, row in zip(sweep.run.points, frame.to_dict("records"), strict=True):
+        here, unsure = sweep.leaders(point), sweep.is_unsure(point)
+        assert row["result"] == sweep.statement(point) and (row["colour"] != "") == (len(here) == 1)
+        assert row["letters"].endswith("?") == unsure == (row["alpha"] < 0.5)
+        lettered = {names[letter] for letter in row["letters"].strip("+?~").split("=") if letter}
         assert lettered <= {*here} and len(lettered) == min(3, len(here))
-        assert line.split("|")[-2].replace("`", "").strip() == ", ".join(here)
         absent = {*SLUGS} - {item.strategy for item in point.measurements}
         assert not any(slug in str(row.values()) for slug in absent), "a tooltip is of what its cell was made from"
+    assert ("?: not sure" in sweep_map.about(sweep)) == any(map(sweep.is_unsure, sweep.run.points))
     assert sweep_map.takeaway(sweep).endswith(sweep.run.verdict)
 
 
@@ -122,11 +148,12 @@ class TestLines:
         memory = of(sweep_lines.frame(findings(RUN), "memory"), "point")
         assert memory.iloc[0]["y"] == RUN.points[0].measurements[0].memory.peak_bytes / MIB
 
-    def test_a_failure_is_a_mark_where_it_occurred_at_the_height_that_the_line_had(self):
+    def test_a_failure_is_a_mark_where_it_occurred_above_all_values(self):
         frame = sweep_lines.frame(findings(RUN), "latency")
         [failure] = of(frame, "failure").to_dict("records")
         assert (failure["strategy"], failure["x"]) == (LOOP, 1000)
-        assert failure["y"] == of(frame, "point").query(f"strategy == '{LOOP}'")["y"].iloc[-1]
+        svg = files.convert(files.of(RUN)["latency"], "svg").decode()
+        assert re.findall(r"translate\([\d.]+,(\S+)\)[^>]*>✕<", svg) == ["-10"]
         assert failure["outcome"].startswith("timed out: ")
         [left_out] = of(frame, "no point").to_dict("records")
         assert left_out["x"] == 10_000 and "This cannot fit" in left_out["outcome"]
@@ -153,24 +180,8 @@ class TestMap:
     def test_a_winner_that_an_earlier_version_inferred_is_none(self):
         sweep = findings(WINNERS)
         [cell] = sweep_map.frame(sweep).query("colour == ''").to_dict("records")
-        assert (cell["x"], cell["y"], cell["letters"]) == (10, 16, "✕") and cell["state"].startswith("left out")
+        assert (cell["x"], cell["y"], cell["letters"]) == (10, 16, "✕") and cell["result"].startswith("left out")
         assert len(measured(WINNERS)) == 8 and "at 5 of 8" in sweep_map.takeaway(sweep)
-
-    def test_a_winner_is_not_sure_where_another_was_not_timed(self):
-        first, *others = WINNERS.points
-        items = [
-            item
-            if item.strategy == first.ranking[0][0]
-            else replace(item, outcome="not_run", latency=None, replicas=[])
-            for item in first.measurements
-        ]
-        sweep = findings(
-            replace(WINNERS, points=[replace(first, measurements=items, ranking=first.ranking[:1]), *others])
-        )
-        cells = sweep_map.frame(sweep)
-        assert cells["letters"][0] == "A?" and "batched.graph" in cells["state"][0] and "?" in sweep_map.about(sweep)
-        assert not cells["letters"][1:].str.contains("?", regex=False).any()
-        assert "Not sure at 1 of 8 points" in sweep_map.takeaway(sweep)
 
     def test_cells_say_what_state_they_are_in_and_the_caption_has_every_look_and_no_other(self):
         assert "tie" not in sweep_map.about(findings(WINNERS))
@@ -183,26 +194,31 @@ class TestMap:
         sweep = findings(replace(WINNERS, points=[*bare, tied]))
         frame = sweep_map.frame(sweep)
         assert list(frame["letters"])[:5] == ["…", "", "✕", "✕", ""] and not frame["colour"].any()
-        assert [words.partition(":")[0] for words in frame["state"][:3]] == ["being measured", "waiting", "left out"]
+        assert [words.partition(":")[0] for words in frame["result"][:3]] == ["being measured", "waiting", "left out"]
         assert all(sign in sweep_map.about(sweep) for sign in ("tie", "✕", "…"))
 
 
 def test_on_the_front_what_is_beaten_in_both_is_faded_and_it_opens_where_something_has_both():
-    fast, slow, *_ = synthetic.run().measurements
-    slow = replace(slow, latency=synthetic.latency(1.0), memory=replace(slow.memory, peak_bytes=20 * MIB))
-    fast = replace(fast, latency=synthetic.latency(0.5), memory=replace(fast.memory, peak_bytes=10 * MIB))
-    large = synthetic.failure("while_loop", "xla", "out_of_memory", "It asked for 1.00 GiB.")
-    beaten, best = sweep_front.frame([slow, fast, large])["alpha"]
-    assert beaten < best and sweep_front.sentence([large]) == ""
-    words = sweep_front.sentence([slow, fast, large])
-    assert f"10.0 MiB {fast.strategy} has the lowest latency, 500 ms" in words and slow.strategy not in words
-    assert sweep_front.sentence([slow, fast], [fast.strategy, slow.strategy]).endswith("tie for the lowest.")
-    thrifty = replace(slow, memory=replace(slow.memory, peak_bytes=5 * MIB))
-    words = sweep_front.sentence([thrifty, fast])
-    assert words.index(f"5.00 MiB {slow.strategy}") < words.index(f"10.0 MiB {fast.strategy}")
+    fast, tied, slow, thrifty = (
+        replace(samples.measurement(slug, samples.constant(seconds, samples.FACTORS)), memory=samples.memory(peak))
+        for slug, seconds, peak in (
+            ("fast.xla", 6.28e-3, 64 * MIB), ("tied.xla", 6.29e-3, 64 * MIB), ("slow.xla", 26.3e-3, 64 * MIB - 64),
+            ("thrifty.xla", 0.3, 5 * MIB),
+        )
+    )  # fmt: skip
+    late = samples.measurement("late.xla", [], outcome="not_run")
+    for items, words, alphas in (
+        ((fast, slow), "With 64.0 MiB fast.xla has the lowest latency, 6.28 ms.", [1, 0.3]),
+        ((fast, tied), "With 64.0 MiB fast.xla and tied.xla tie for the lowest latency, 6.28 ms. fast.xla and tied.xla "
+         "tie.", [1, 1]),
+        ((fast, thrifty, late), "With 5.00 MiB thrifty.xla may have the lowest latency, 300 ms; with 64.0 MiB fast.xla "
+         "may have the lowest latency, 6.28 ms. Not sure: late.xla not timed, may be faster than fast.xla.", [1, 1]),
+    ):  # fmt: skip
+        found = comparison_findings(analyse(samples.run_of(*items)))
+        assert sweep_front.sentence(found) == words and list(sweep_front.frame(found)["alpha"]) == alphas
     sweep = findings(RUN)
     assert sweep_front.subject(sweep)[0] == sweep_front.subject(sweep, (10_000,))[0] == {"batch": 1_000}
-    assert sweep_front.subject(sweep, (10,))[0] == {"batch": 10} and sweep_front.frame([large]).empty
+    assert sweep_front.subject(sweep, (10,))[0] == {"batch": 10}
 
 
 def test_a_point_that_is_too_noisy_for_an_order_has_no_lowest_latency():
@@ -217,12 +233,11 @@ def test_a_point_that_is_too_noisy_for_an_order_has_no_lowest_latency():
     sweep = sweep_findings.analyse(replace(RUN, points=[*RUN.points[:3], noisy]))
     assert not comparison_findings(sweep_findings.comparison(sweep, sweep.points[3])).tells
     before, sweep = findings(RUN), findings(sweep)
-    assert sweep_front.subject(sweep, (1_000,)) == ({}, []) and sweep_front.subject(before, (1_000,))[1]
-    # Where an option is swept, its values are one comparison: this one was measured beside other programs.
+    assert sweep_front.subject(sweep, (1_000,)) is None and sweep_front.subject(before, (1_000,))
+    # Of an option each point holds the strategies without it too: this one was measured beside other programs.
     option = findings(decode((ROOT / "tests/data/option_1.json").read_bytes()))
-    assert [point.at["chunk"] for point in option.ranked] == [3, 1_000], "each as the comparison that it is"
-    assert export.markdown(option.run).count("too noisy to rank") == 2
-    assert not option.of_option.tells and sweep_front.subject(option) == ({}, [])
+    assert not option.ranked and export.markdown(option.run).count("too noisy to rank") == 4
+    assert sweep_front.subject(option) is None
 
 
 def test_every_chart_of_a_sweep_has_a_specification_of_its_own_and_a_map_is_a_picture():

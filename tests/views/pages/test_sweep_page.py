@@ -9,9 +9,12 @@ from streamlit.testing.v1 import AppTest
 
 from measure.judge import sweep_findings, warnings
 from measure.machine import environment
+from measure.run.encoding import decode
 from measure.run.run import Run
 from tests import synthetic
+from tests.engine import ROOT
 from tests.pages import FakeClient, buttons, calm, cannot_run, chosen, open_page, params, press, words
+from tests.samples import measurement
 from views.choices import axes, examples
 
 MAP = {"workload": "outer_product", "from": "1", "to": "8", "points": "3",
@@ -182,6 +185,12 @@ def test_a_point_is_shown_as_the_comparison_that_it_is_and_stays_chosen_while_ot
     assert "Left out" in words(app) and "1.20 TiB" in words(app)
 
 
+def test_a_point_of_an_option_also_says_what_holds_among_all_strategies(show):
+    run = decode((ROOT / "tests/data/option_1.json").read_bytes())
+    app = calm(show(run).selectbox(key=f"sweep_point_{run.id}").select_index(3).run())
+    assert "Among all strategies here: too noisy to rank" in words(app)
+
+
 def test_the_map_says_who_wins_where_and_what_did_not_work(show):
     run = synthetic.winners()
     failed = synthetic.failure("map_fn", "graph", "timeout", "no answer within 10 s")
@@ -190,7 +199,7 @@ def test_the_map_says_who_wins_where_and_what_did_not_work(show):
     assert "batch 1, height 8; batch 1, height 16: timed out" in words(app)
     app = show(run)
     assert any(alt.startswith("Map of winners over batch and height, 9 cells") for alt in charts(app))
-    assert "8 of 9 cells measured" in words(app)
+    assert "8 of 9 points measured" in words(app)
     app = calm(app.selectbox(key=f"sweep_point_{run.id}").select_index(0).run())
     assert run.points[0].verdict in words(app)
     app = calm(app.selectbox(key=f"sweep_point_{run.id}").select_index(4).run())
@@ -202,9 +211,12 @@ def test_one_that_ended_early_can_be_continued_where_it_was_measured_and_kept(fa
     run = synthetic.sweep("a" * 24)  # whose made-up code is not what is here
     points = [replace(p, measurements=[replace(item, code=None) for item in p.measurements]) for p in run.points[:3]]
     points += [replace(p, status="cancelled", measurements=[], ranking=[]) for p in run.points[3:]]
+    late = measurement("late.graph", [], outcome="not_run")
+    points[1] = replace(points[1], measurements=[*points[1].measurements, late])
     ended = replace(run, status="cancelled", points=points, stop_reason="that was it")
     app = show(ended)
-    assert "3 of 5 points are complete" in words(app) and "Continue measures the rest" in words(app)
+    assert "3 of 5 points measured, 1 with strategies not timed. " in (shown := words(app))
+    assert "Continue measures the rest" in shown
     press(calm(app.number_input(key="budget").set_value(86_400.0).run()), "continue")
     assert list(fake.submitted_sweeps[-1].axes) == run.axes and fake.sweeps_of[-1] == (None, run.id)
     assert fake.submitted_sweeps[-1].base.budget_s == 86_400.0
