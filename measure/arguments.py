@@ -18,7 +18,17 @@ from measure.engine.gate import BUDGET_S, STRATEGIES
 from measure.making import to_continue
 from measure.output import decide_command, export_command
 from measure.run import place
-from measure.run.request import ALL_MACHINES, ALLOCATORS, AUTO, DEFAULT_BUDGET_S, MAX_AUTO_S, Request, RequestError, parse, parse_budget
+from measure.run.request import (
+    ALL_MACHINES,
+    ALLOCATORS,
+    AUTO,
+    DEFAULT_BUDGET_S,
+    MAX_AUTO_S,
+    Request,
+    RequestError,
+    parse,
+    parse_budget,
+)
 from measure.run.sweep_request import DEFAULT_BUDGET_S as SWEEP_BUDGET_S
 from measure.run.sweep_request import SweepRequest, of_run, parse_sweep
 from measure.store.store import Store
@@ -48,8 +58,8 @@ def parser() -> argparse.ArgumentParser:
     compare.add_argument("--size", **_SEVERAL, metavar="NAME=N", help="repeatable")
     _add_case(
         compare,
-        f"time until the verdict, or auto: about {DEFAULT_BUDGET_S:.0f}, and up to {MAX_AUTO_S:.0f} while the answer is "
-        "not usable (auto)",
+        f"time until the verdict; auto: about {DEFAULT_BUDGET_S:.0f}, up to {MAX_AUTO_S:.0f} while the answer is not "
+        "usable (auto)",
     )
     compare.add_argument("--why", action="store_true", help="explain each strategy in the end")
 

@@ -25,8 +25,8 @@ from measure.machine.load import Moment
 from measure.pool.launcher import NoLauncher
 from measure.pool.process import Python
 from measure.run import place, text
-from measure.run.place import StoreError
 from measure.run.forecast import RunForecast
+from measure.run.place import StoreError
 from measure.run.request import ALL_MACHINES, Request, RequestError, forecast_of
 from measure.run.run import Run
 from measure.run.sweep_request import SweepRequest

@@ -23,8 +23,9 @@ from measure.judge import analysis, limit, warnings
 from measure.machine import environment, load
 from measure.pool.clock import TimeIsUp
 from measure.pool.dialogue import HOST_LOST, Cancelled, Dialogue, HostLost, Part, SubjectFailed
-from measure.run import deadline, forecast
+from measure.run import forecast
 from measure.run.place import utc_now
+from measure.run.request import ALLOCATOR_WAITS_S
 from measure.run.run import TIME_OVER, Error, Run, Status, Warning
 from measure.subject import messages
 from measure.subject.messages import Spec
@@ -163,7 +164,7 @@ class Comparison(Bench):
             _WAITING_AT_ONCE if asked_mib else forecast.AT_ONCE,
         )
         if asked_mib:
-            until_s += deadline.ALLOCATOR_WAITS_S
+            until_s += ALLOCATOR_WAITS_S
         self.dialogues.hold((self._memory_of(slug, by_events, limit_mib, until_s) for slug in slugs), at_once)
 
     def _memory_of(self, slug: str, by_events: bool, limit_mib: int, until_s: float) -> Dialogue:

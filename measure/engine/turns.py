@@ -131,7 +131,7 @@ class Turns:
         bench, now_s = self._bench, self._clock.now_s
         if bench.stopped or now_s > min(until_s, self._end_s):
             return False
-        if now_s <= self._planned_s or now_s - self._published_s <= _PUBLISH_EVERY_S and bench.extended_s:
+        if now_s <= self._planned_s or (now_s - self._published_s <= _PUBLISH_EVERY_S and bench.extended_s):
             return True
         if question := self._open_question(_EQUAL):
             bench.extended_s = bench.forecast.max_seconds

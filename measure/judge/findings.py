@@ -11,7 +11,19 @@ from typing import Any, Generic, Literal, TypeVar, cast
 from msgspec import UNSET
 
 from measure.judge import warnings
-from measure.judge.levels import Level, Levels, Order, Pairs, Ratio, has_samples, levels_of, ranks, ratio, shown_levels, slices_of
+from measure.judge.levels import (
+    Level,
+    Levels,
+    Order,
+    Pairs,
+    Ratio,
+    has_samples,
+    levels_of,
+    ranks,
+    ratio,
+    shown_levels,
+    slices_of,
+)
 from measure.run import text
 from measure.run.run import TIME_OVER, Analysis, LeafCheck, Limit, Measurement, Run
 
@@ -189,8 +201,8 @@ class Findings:
 
 
 def findings(run: Run, *baselines: str | None, levels: Levels | None = None) -> Findings:
-    """The findings of a comparison that was analysed. ``baselines``: the first of them that the run has is the baseline,
-    else the first of `USUAL`, else the first strategy of the run, whether it was timed well or not. ``levels``: of its
+    """The findings of a comparison that was analysed. ``baselines``: the first that the run has is the baseline, else
+    the first of `USUAL`, else the first strategy of the run, whether it was timed well or not. ``levels``: of its
     strategies, where they are made already."""
     if levels is None and run.analysis.version == Analysis().version:
         levels = levels_of(run.measurements, run.analysis)
@@ -233,7 +245,11 @@ def open_question(of: Findings, equal: float = math.inf) -> str:
     medians_s = [row.median_s for row in of.leaders if row.median_s]
     if of.word == "tie" and max(medians_s) <= (1 + equal) * min(medians_s):
         return ""
-    return f"{text.counted(len(of.leaders), 'strategy', 'strategies')} may be the fastest" if of.tells else "samples are too noisy"
+    return (
+        f"{text.counted(len(of.leaders), 'strategy', 'strategies')} may be the fastest"
+        if of.tells
+        else "samples are too noisy"
+    )
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------

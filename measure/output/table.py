@@ -101,8 +101,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("outcome", csv="outcome"),
     Column("status", page="outcome"),
     Column("median_s", csv="latency_s"),
-    Column("rough_s", SECONDS, "rough_s", "", "rough latency", "Of strategies that were not timed: seconds of a call of "
-           "the process that measures memory, beside another process."),
+    Column("rough_s", SECONDS, "rough_s", "", "rough latency",
+           "Of strategies that were not timed: a call of the process that measures memory, beside another process."),
     Column("latency", text="latency"),
     Column(_carried, SECONDS, page="latency",
            help="Time of one steady call: of the lower quartile of each turn's samples the geometric mean. Older runs "

@@ -120,8 +120,8 @@ def estimate(case: Case, strategy: Strategy | str) -> Estimate:
 def forecast_run(
     case: Case, slugs: Iterable[str], budget_s: float = 0.0, max_budget_s: float = 0.0, slowdown: float = 1.0
 ) -> RunForecast:
-    """Return the forecast of a comparison of strategies. ``budget_s``: until its verdict, at most ``max_budget_s`` where
-    that is longer; ``slowdown``: what other programs do to the machine now (`measure.machine.load.slowdown`)."""
+    """Return the forecast of a comparison of strategies. ``budget_s``: until its verdict, at most ``max_budget_s``
+    where that is longer; ``slowdown``: by other programs, as `measure.machine.load.Moment` sees them."""
     per_strategy = {slug: estimate(case, slug) for slug in slugs}
     before_s = slowdown * needed_s(case, per_strategy.values())
     verdict_s = max(before_s, min(budget_s, before_s + _MOST_TURNS_S))
@@ -130,9 +130,7 @@ def forecast_run(
     largest = sorted((item.peak_bytes for item in per_strategy.values()), reverse=True)[:AT_ONCE] or [0]
     peak_bytes = case.reference_bytes + sum(held_bytes + peak for peak in largest)
     after_s = slowdown * _AFTER_S
-    return RunForecast(
-        before_s, verdict_s + after_s, max(verdict_s, max_budget_s) + after_s, peak_bytes, per_strategy
-    )
+    return RunForecast(before_s, verdict_s + after_s, max(verdict_s, max_budget_s) + after_s, peak_bytes, per_strategy)
 
 
 def needed_s(case: Case, estimates: Collection[Estimate]) -> float:

@@ -260,7 +260,7 @@ def _strategies_and_advanced(kind: Kind, case: Case) -> tuple[tuple[str, ...], s
             advanced = {
                 "budget_s": _number(
                     "Time budget (s)", "budget", BUDGET_S[kind], step=10.0, format="%g", placeholder="auto",
-                    help=f"Time from Run to the verdict. auto: about {DEFAULT_BUDGET_S:.0f} s on a quiet machine, and up "
+                    help=f"Time from Run to the verdict. auto: about {DEFAULT_BUDGET_S:.0f} s on a quiet machine, up "
                     f"to {MAX_AUTO_S:.0f} s while the answer is not usable. A number, from 1 to {MOST_BUDGET_S:,.0f}: "
                     "no longer than that.",
                 ),

@@ -173,7 +173,9 @@ def draw_running(snapshot: Snapshot, baseline: str | None) -> None:
 
 def _answer_so_far(baseline: str | None, snapshot: Snapshot) -> None:
     """Draw the verdict of what was measured by now, or what comes first."""
-    result = _memo.get((snapshot.run.id, snapshot.version, baseline, "so far"), lambda: findings(snapshot.run, baseline))
+    result = _memo.get(
+        (snapshot.run.id, snapshot.version, baseline, "so far"), lambda: findings(snapshot.run, baseline)
+    )
     if result.take is None:
         st.caption("Memory and correctness are measured first, then latencies. The answer appears here.")
     else:

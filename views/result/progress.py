@@ -28,8 +28,8 @@ Draw = Callable[[Snapshot], None]
 
 
 def watch(snapshot: Snapshot, answer_so_far: Draw | None = None, fill: Draw | None = None) -> None:
-    """Draw the state of an unfinished run, and have the page run again when it must. ``answer_so_far`` and ``fill`` draw
-    what is known by now, which disturbs what is measured less than another run of the page."""
+    """Draw the state of an unfinished run, and have the page run again when it must. ``answer_so_far`` and ``fill``
+    draw what is known by now, which disturbs what is measured less than another run of the page."""
     every_s = poll_s(snapshot)
     st.fragment(_watch, run_every=every_s)(snapshot, answer_so_far, fill, time.monotonic(), every_s)
 
