@@ -126,7 +126,7 @@ def failures(rng: np.random.Generator) -> list[Measurement]:
             measurement("vectorized_map.xla", rng), strategy="dataset.graph", mapper="dataset", mode="graph",
             outcome="wrong",
             correctness=_checked(max_abs=0.53, max_rel=0.71, max_ulp=5.1e6, mismatch_share=0.12, nan_mismatches=3),
-            error=Error(type="Wrong", message="12 % of the values differ from the reference.", detail=""),
+            error=Error(type="Wrong", message="12% of the values differ from the reference.", detail=""),
         ),
         failure("loop", "xla", "timeout", "The first call did not end within 10 s.", stage="first call"),
         failure("while_loop", "xla", "out_of_memory", "It asked for 512.0 MiB more than the limit of 256 MiB.",

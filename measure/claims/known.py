@@ -8,7 +8,7 @@ _GUIDE = "https://www.tensorflow.org/guide"
 _RETRACING = f"{_GUIDE}/function#controlling_retracing"
 _M, _V, _B = "map_fn.graph", "vectorized_map.graph", "batched.graph"
 _WAITS = "four elements that wait for 0.1 s take {value} s"
-_ON_GPU = "{value} % of its results are on the GPU"
+_ON_GPU = "{value}% of its results are on the GPU"
 _LEFT = "{value} of 50 tensors are left"
 _DISTINCT = "distinct numbers of eight images: {value}"
 _PROGRAMS = "programs for 12 sizes: {value}"
@@ -61,7 +61,7 @@ _SPEED = (
         Faster(needs.POLYNOMIAL, _B, _M, 4),
         as_fast(needs.LARGE_MATRICES, _V, _M),
         Figure(
-            needs.WORK, "busiest_percent", "of large ops, the busiest thread has {value} %", most=85, when="cores"
+            needs.WORK, "busiest_percent", "of large ops, the busiest thread has {value}%", most=85, when="cores"
         ),
         advice="With matrices of some hundred rows, whose ops use all cores, the way of mapping hardly matters.",
     ),

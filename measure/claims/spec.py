@@ -78,7 +78,7 @@ Truth = Literal["yes", "no", "unknown"]
 
 @dataclass(frozen=True)
 class Seen:
-    """A predicate's answer with its figures in words; ``threshold``: what the claim says of them, «at least 10 ×»."""
+    """A predicate's answer with its figures in words; ``threshold``: what the claim says of them, «at least 10×»."""
 
     truth: Truth
     words: str
@@ -86,7 +86,7 @@ class Seen:
 
     @property
     def claimed(self) -> str:
-        """`` (at least 10 × is claimed)``; nothing without a threshold."""
+        """`` (at least 10× is claimed)``; nothing without a threshold."""
         return f" ({self.threshold} is claimed)" if self.threshold else ""
 
 
@@ -148,7 +148,7 @@ class Faster(Predicate):
 
     def see(self, evidence: Evidence) -> Seen:
         of = _ratio(evidence, self.b, self.a)
-        slower, faster, threshold = self.b, self.a, f"at least {self.by:g} ×" if self.by != 1 else "more than 1 ×"
+        slower, faster, threshold = self.b, self.a, f"at least {self.by:g}×" if self.by != 1 else "more than 1×"
         # Unknown where the interval holds a bound.
         truth: Truth = "unknown"
         if self.by < of.low and of.high < self.most:
@@ -156,9 +156,9 @@ class Faster(Predicate):
         elif of.high <= self.by or of.low >= self.most:
             truth = "no"
         if self.most < math.inf:
-            threshold = f"{self.by:.3g} × to {self.most:.3g} ×"
+            threshold = f"{self.by:.3g}× to {self.most:.3g}×"
         elif self.by == 1 and of.ratio < 1:  # so that nobody has to invert a fraction
-            slower, faster, threshold = faster, slower, "less than 1 ×"
+            slower, faster, threshold = faster, slower, "less than 1×"
             of = Ratio(1 / of.ratio, 1 / of.high, 1 / of.low)
         return Seen(truth, f"{slower} takes {of.words} as long as {faster}", threshold)
 
@@ -210,7 +210,7 @@ class MoreMemory(Predicate):
             raise Missing(f"the memory of {self.a} and {self.b} was not both measured")
         words = f"{self.a} needs {text.size(a.peak_bytes)} at its peak, {self.b} {text.size(b.peak_bytes)}"
         truth: Truth = "yes" if a.peak_bytes >= b.peak_bytes * self.by else "no"
-        return Seen(truth, words, f"at least {self.by:g} ×")
+        return Seen(truth, words, f"at least {self.by:g}×")
 
 
 @dataclass(frozen=True)
@@ -277,8 +277,8 @@ class Figure(Predicate):
         threshold = f"at least {self.least:,g}" if self.most == math.inf else f"at most {self.most:,g}"
         if self.least == self.most:
             threshold = f"exactly {self.least:,g}"
-        unit = self.words.partition("{value} ")[2].split(" ")[0]  # behind the figure
-        threshold += f" {unit}" if unit in _UNITS else ""
+        unit = self.words.partition("{value}")[2].lstrip().partition(" ")[0]  # behind the figure
+        threshold += "%" if unit == "%" else f" {unit}" if unit in _UNITS else ""
         return Seen(truth, self.words.format(value=text.listed(list(shown))), threshold)
 
 

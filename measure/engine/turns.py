@@ -105,10 +105,10 @@ class Turns:
             if not self._take_turns(wanted | far, ROUNDS):
                 break
             order = self._order()
-            is_usable = not self._open_question()
+            is_usable = not bench.settings.controls or not self._open_question()
             if is_usable and len(next(iter(order.groups()), near)) == 1 and order.resolution <= TELLING:
                 return "complete", "the fastest is told from all others"
-            if processes == most and (is_usable or self._planned_s == self._end_s):
+            if is_usable and processes == most:
                 return "complete", "more processes would hardly tell the fastest from others"
             processes = min(processes + 1, most)
         if bench.stopped:

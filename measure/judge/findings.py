@@ -219,7 +219,12 @@ def findings(run: Run, *baselines: str | None, levels: Levels | None = None) -> 
     leaders = [by_slug[slug] for slug in first if slug in by_slug and by_slug[slug].interval]
     leading = {row.slug for row in leaders}
     fastest_s = min((row.median_s for row in leaders if row.median_s), default=0.0)
-    missing = [row.slug for row in rows if row.slug not in leading and may_lead(row.measurement, fastest_s)]
+    missing = [
+        row.slug for row in rows
+        if row.slug not in leading and (
+            may_lead(row.measurement) or (row.slug not in enough and _may_be_faster(row.measurement, fastest_s))
+        )
+    ]  # fmt: skip
     apart = _apart(run, leaders, of_slugs)
     word, reason = _word(run, leaders, missing, apart, deviation)
     unranked = by_slug.keys() if word in _NO_ORDER else {*missing}
@@ -304,16 +309,20 @@ def _of_scale(leaf: LeafCheck) -> float | None:
 # --- who leads, and how sure that is ---------------------------------------------------------------------------------
 
 
-def may_lead(item: Measurement, fastest_s: float = math.inf) -> bool:
-    """True of what has no latency, or one of too few samples, where nothing says that it could not be the fastest: no
-    failure, no wrong values, no forecast that left it out, and no sample that is far slower than ``fastest_s``."""
-    if item.latency is not None:
-        samples_s = [sample_s for replica in item.replicas for sample_s in replica.samples_s]
-        return item.outcome == "ok" and not has_samples(item) and min(samples_s, default=0.0) < _FAR * fastest_s
+def may_lead(item: Measurement) -> bool:
+    """True of what was not timed where nothing says that it could not be the fastest: no failure, no wrong values, and
+    no forecast that left it out."""
     # Of what has ended in time once, a process that no longer answers may have been held up.
     held_up = item.outcome == "timeout" and item.memory is not None
     no_time = item.outcome == "not_run" and (item.error is None or item.error.type == TIME_OVER)
     return held_up or no_time or item.outcome == "cancelled"
+
+
+def _may_be_faster(item: Measurement, fastest_s: float) -> bool:
+    """True of a strategy with too few samples for a ratio, none of which is far slower than ``fastest_s``: other
+    programs make samples longer, never shorter."""
+    samples_s = [sample_s for replica in item.replicas for sample_s in replica.samples_s]
+    return item.outcome == "ok" and min(samples_s, default=math.inf) < _FAR * fastest_s
 
 
 def _apart(run: Run, leaders: Sequence[Row], levels: Mapping[str, Level]) -> float | None:
@@ -349,7 +358,7 @@ def _word(
     if sum(map(len, run.ranking)) == 1:
         return "no choice", ""
     if len(leaders) == 1:
-        return ("clear", "") if has_samples(leaders[0].measurement) else ("cannot tell", _SINGLE)
+        return ("cannot tell", _SINGLE) if leaders[0].processes < 2 else ("clear", "")
     return ("cannot tell", noise) if apart > TELLING else ("tie", "")
 
 

@@ -326,7 +326,7 @@ class Order:
 
 
 def by_memory(tied: Sequence[str], peak_bytes: Mapping[str, int]) -> list[str]:
-    """A tie group with those first that need less memory; those within 1 % of the least of them keep their order, and
+    """A tie group with those first that need less memory; those within 1% of the least of them keep their order, and
     those whose memory is not known come last."""
     left, ordered = [slug for slug in tied if slug in peak_bytes], list[str]()
     while left:

@@ -17,7 +17,7 @@ from measure.machine import environment
 from measure.run import text
 from measure.run.run import Run
 
-# Half of a normal 95 % interval, in standard deviations.
+# Half of a normal 95% CI, in standard deviations.
 _NORMAL_95 = 1.96
 
 

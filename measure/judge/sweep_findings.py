@@ -129,7 +129,7 @@ class SweepFindings:
             if len(faster) < len(values):
                 where = f"at {axis.name} {text.listed([f'{value:,}' for value in faster], _MOST_NAMED)}"
                 rest = ", and elsewhere neither clearly is"
-            reason = f"{a} is faster {where}, {factors} ×{rest}"
+            reason = f"{a} is faster {where}, {factors}×{rest}"
         return [Crossover(a=a, b=b, axis=axis.name, none=reason)]
 
     @cached_property

@@ -28,6 +28,8 @@ def verdict(of: Findings) -> str:
     if of.missing:
         verb = "was" if len(of.missing) == 1 else "were"
         parts.append(f"Not decided: {text.listed(of.missing, _MOST_NAMED)} {verb} not timed and may be faster.")
+    if of.baseline_problem and len(of.ranked) > 1:
+        parts.append(f"No speedup: {of.baseline_problem}.")
     return " ".join(filter(None, [*parts, _with_default_memory(of)]))
 
 
@@ -57,10 +59,8 @@ def _tie(of: Findings) -> str:
     tied = f"{names}, {text.span_of_seconds(min(medians_s), max(medians_s))} per call"
     if speedup := _speedup(of):
         tied += f", {speedup}"
-    if of.reason:
-        return f"Cannot tell apart {tied}: {of.reason}."
     if of.apart is None or of.apart > TELLING:
-        return f"Cannot tell apart {tied}."
+        return f"Cannot tell apart {tied}{f': {of.reason}' if of.reason else ''}."
     return f"{len(of.leaders)}-way tie within {text.within(of.apart)}: {tied}.{_memory_of_tie(of.leaders)}"
 
 

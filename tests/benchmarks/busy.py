@@ -1,7 +1,7 @@
 """Default comparisons beside a load that comes and goes: ``python -m tests.benchmarks.busy``; 45 minutes.
 
-A page of a real server is asked for comparisons of six workloads, each with other inputs: first one of each alone on the
-machine, for 60 s, then all of them beside a load that takes all cores for 0.5 to 3 s, 70% of the time. Counted are
+A page of a real server is asked for comparisons of six workloads, each with other inputs: first one of each alone on
+the machine, for 60 s, then all of them beside a load that takes all cores for 0.5 to 3 s, 70% of the time. Counted are
 usable verdicts (clear, or a tie), those that contradict the same comparison alone, and how long runs took against what
 the page said at their start. ``--quiet`` has no load, and counts seconds to the verdict. The exit status is 1 if a
 figure is outside its limit.
@@ -18,7 +18,6 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -87,7 +86,8 @@ def contradictions(busy: Findings, alone: Findings) -> tuple[bool, list[bool]]:
 
 def shown(one: Measured) -> str:
     found = findings(one.run)
-    return f"{found.word}, verdict {one.verdict_s:.1f} s, end {one.took_s:.1f} s of {one.said_s:.0f} s: {one.run.verdict[:120]}"
+    times = f"verdict {one.verdict_s:.1f} s, end {one.took_s:.1f} s of {one.said_s:.0f} s"
+    return f"{found.word}, {times}: {one.run.verdict[:120]}"
 
 
 async def measure_all(server: AppServer, runs: int, *, is_quiet: bool, keep: Path | None) -> int:

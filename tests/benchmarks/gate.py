@@ -75,9 +75,9 @@ def gates(number: int, head: str, folder: Path) -> list[tuple[int, float]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Gates beside a load that comes and goes.")
     parser.add_argument("--gates", type=int, default=60, help="of identical code")
-    parser.add_argument("--slower", type=int, default=30, help="of code with 20 %% more to do")
+    parser.add_argument("--slower", type=int, default=30, help="of code with 20%% more to do")
     asked = parser.parse_args()
-    start(f"{asked.gates} gates of identical code, and {asked.slower} of code with 20 % more to do")
+    start(f"{asked.gates} gates of identical code, and {asked.slower} of code with 20% more to do")
     for _ in range(os.cpu_count() or 1):
         multiprocessing.get_context("spawn").Process(target=burn, args=(0,), daemon=True).start()
     with tempfile.TemporaryDirectory() as temporary:
@@ -91,7 +91,7 @@ def main() -> int:
     return report([
         Figure(f"of {asked.gates} gates of identical code, alarms", alarms, asked.gates / 20, count),
         Figure("and those that could not tell", [status for status, _ in same].count(CANNOT_TELL), None, count),
-        Figure(f"of {asked.slower} with 20 % more to do, found within 60 s", found, 0.8 * asked.slower, count, True),
+        Figure(f"of {asked.slower} with 20% more to do, found within 60 s", found, 0.8 * asked.slower, count, True),
         Figure("a command with its start: median", statistics.median(seconds for _, seconds in same + slower)),
         Figure("longest", max(seconds for _, seconds in same + slower)),
     ])  # fmt: skip

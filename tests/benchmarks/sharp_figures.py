@@ -23,7 +23,7 @@ from tests.benchmarks.common import Figure
 NEAR = 1.5
 # A script alone and a run are alike in a ratio that differs by at most this.
 ALIKE = 0.12
-SCATTER, SCATTER_90 = "ratios between runs: sd, median of strategies", "ratios between runs: sd, 90 % of strategies"
+SCATTER, SCATTER_90 = "ratios between runs: sd, median of strategies", "ratios between runs: sd, 90% of strategies"
 HALF = "half of an interval of a ratio, median"
 # What a figure may be at most, as a share of what it was before.
 OF_BEFORE = {SCATTER: 1 / 2, SCATTER_90: 1 / 2, HALF: 1 / 3}
@@ -97,7 +97,7 @@ def of_runs(groups: Groups) -> list[Figure]:
         Figure(SCATTER, _quantile(scatter, 0.5), None, percent),
         Figure(SCATTER_90, _quantile(scatter, 0.9), None, percent),
         Figure("latencies themselves: sd, median of strategies", _quantile(drift, 0.5), None, percent),
-        Figure(f"intervals that hold the other runs' median, up to {NEAR} ×", near, 0.88, percent, True),
+        Figure(f"intervals that hold the other runs' median, up to {NEAR}×", near, 0.88, percent, True),
         Figure("the same of slower strategies", slower, 0.88, percent, True),
         Figure(HALF, _quantile([half for _, _, half in intervals], 0.5), 0.15, percent),
         Figure("pairs of runs with a leader in common", _mean(in_common(groups)), 1.0, percent, True),

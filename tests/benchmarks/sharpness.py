@@ -6,7 +6,7 @@ this one, run by run. Intervals of ratios are those that a run shows, also one o
 
 - runs: reruns of default comparisons: how far they differ, what their intervals hold, whether leaders agree, time.
 - alone: default scripts as copied, in fresh processes, between the first of these: their ratios beside those of runs.
-- pairs: strategies against themselves, and against themselves with 20 % more to do.
+- pairs: strategies against themselves, and against themselves with 20% more to do.
 
 What lies in the folder of ``--keep`` is not measured again unless the commit is another one: so a benchmark that was
 interrupted goes on, and its parts can be run one after the other. What disturbed the machine stands at the end.
@@ -121,7 +121,7 @@ def of_runs(
     return figures
 
 
-# --- pairs of strategies of which is known how they differ: not at all, or by 20 % more to do -------------------------
+# --- pairs of strategies of which is known how they differ: not at all, or by 20% more to do -------------------------
 
 _AGAIN, _MORE = "_again", "_and_more"
 # A file has one mapper, or a tuple of several.
@@ -145,7 +145,7 @@ from strategies.{slug} import map_with_{slug}
 
 
 def map_more(fn, elems, signature):
-    # 20 % of the elements are done twice: they stand at the front once more.
+    # 20% of the elements are done twice: they stand at the front once more.
     more = 20 * tf.nest.flatten(elems)[0].shape[0] // 100
     longer = tf.nest.map_structure(lambda leaf: tf.concat([leaf[:more], leaf], axis=0), elems)
     outputs = map_with_{slug}(fn, longer, signature)
@@ -214,7 +214,7 @@ def of_pairs(checkouts: Sequence[Checkout], equals: int, apart: int) -> dict[str
     return {
         each.name: [
             Figure(f"of {equals} equals, called different", different[each.name], 0.1 * equals, "{:.0f}".format),
-            Figure(f"of {apart} that are 20 % apart, told apart", told[each.name], 0.8 * apart, "{:.0f}".format, True),
+            Figure(f"of {apart} that are 20% apart, told apart", told[each.name], 0.8 * apart, "{:.0f}".format, True),
         ]
         for each in checkouts
     }
@@ -228,7 +228,7 @@ def main() -> None:
     whole.add_argument("--runs", type=int, default=10, help="reruns of each default comparison, at least 2 (10)")
     whole.add_argument("--turns", type=int, default=3, help="fresh processes of each script alone, at least 2 (3)")
     whole.add_argument("--equals", type=int, default=60, help="comparisons of a strategy with itself (60)")
-    whole.add_argument("--apart", type=int, default=30, help="comparisons of two that are 20 %% apart (30)")
+    whole.add_argument("--apart", type=int, default=30, help="comparisons of two that are 20%% apart (30)")
     whole.add_argument("--keep", type=Path, metavar="FOLDER", help="where runs are written, and taken from")
     arguments = whole.parse_args()
     folders = {"before": arguments.before.resolve()} if arguments.before else {}

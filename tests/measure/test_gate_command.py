@@ -76,7 +76,7 @@ def test_stored_runs_and_files_are_gated_with_the_statuses_that_docs_name(
     document = json.loads(capsys.readouterr().out)
     assert (document["verdict"], document["max_memory"], document["exit_status"]) == ("slower", 0.3, 4)
     assert ElementTree.parse(report).getroot().get("failures") == "1"
-    for words, status in ((["30 %"], 0), (["0.1%"], 5), (["0.1%", "--lenient"], 0)):
+    for words, status in ((["30%"], 0), (["0.1%"], 5), (["0.1%", "--lenient"], 0)):
         assert gate(FIRST.id, FIRST.id, "--max-regression", *words) == status
     read, write = os.pipe()
     os.close(read)  # nobody reads the table any more

@@ -55,7 +55,7 @@ def _charts(run: Run) -> Iterator[tuple[str, str, base.Spec, pd.DataFrame, str]]
     elif run.kind == "sweep":
         sweep = sweep_findings.findings(run)
         if len(run.axes) == 1:
-            note = "band: 95 % interval; ring: one overtakes another, with its interval; ✕ above: failed or was not run"
+            note = "band: 95% CI; ring: one overtakes another, with its interval; ✕ above: failed or was not run"
             for quantity in ("latency", "memory"):
                 drawn = sweep_lines.specification(quantity, run.axes[0])
                 yield quantity, sweep_lines.TITLES[quantity], drawn, sweep_lines.frame(sweep, quantity), note

@@ -113,7 +113,7 @@ def _lines(sweep: SweepFindings, version: int, pair: tuple[str, ...]) -> None:
                 st.markdown(f"**{quantity.capitalize()}** of one call over {look.plain(axis.name)}")
                 _chart(frame, drawn, f"sweep_{quantity}", alt,
                        chooses=quantity == "latency")  # fmt: skip
-    st.caption("Band: 95 % interval. Ring: one overtakes another, with its interval. ✕ above: failed or was not run.")
+    st.caption("Band: 95% CI. Ring: one overtakes another, with its interval. ✕ above: failed or was not run.")
 
 
 def _map(sweep: SweepFindings, version: int) -> None:

@@ -73,10 +73,10 @@ def test_a_claim_says_what_the_machine_lacks():
 def test_times_need_an_interval_beyond_a_threshold_or_within_a_factor():
     for b, truth in ((2.6, "yes"), (2.0, "unknown"), (1.2, "no"), (0.5, "no")):
         seen = sees(FASTER, timed(PAIR, {"a.graph": 1.0, "b.graph": b}))
-        assert (seen.truth, seen.threshold) == (truth, "at least 2 ×")
+        assert (seen.truth, seen.threshold) == (truth, "at least 2×")
         assert re.match(rf"b.graph takes {b:.3g}\S* × \[.*\] as long as a.graph$", seen.words)
     seen = sees(dataclasses.replace(FASTER, by=1.0), timed(PAIR, {"a.graph": 4.0, "b.graph": 1.0}))
-    assert (seen.truth, seen.threshold) == ("no", "less than 1 ×") and seen.words.startswith("a.graph takes 4.0 × [")
+    assert (seen.truth, seen.threshold) == ("no", "less than 1×") and seen.words.startswith("a.graph takes 4.0× [")
     for b, truth in ((1.5, "yes"), (0.7, "yes"), (2.0, "unknown"), (2.6, "no"), (0.4, "no")):
         assert sees(as_fast(PAIR, "a.graph", "b.graph"), timed(PAIR, {"a.graph": 1.0, "b.graph": b})).truth == truth
     missing = sees(as_fast(PAIR, "a.graph", "b.graph"), compared(PAIR, [item("a.graph")]))
@@ -110,7 +110,7 @@ def test_figures_of_a_script_are_numbers_within_bounds_in_each_process_or_errors
     for most, threshold in ((math.inf, "at least 3"), (3, "exactly 3")):
         seen = sees(dataclasses.replace(test, most=most), script(SCRIPT, count=4))
         assert (seen.words, seen.threshold) == ("4 traces", threshold)
-    assert sees(Figure(SCRIPT, "count", "{value} % of it", 3), script(SCRIPT, count=4)).threshold == "at least 3 %"
+    assert sees(Figure(SCRIPT, "count", "{value}% of it", 3), script(SCRIPT, count=4)).threshold == "at least 3%"
     assert sees(test, script(SCRIPT, other=1)) == Seen("unknown", "count was not measured")
     failed = script(SCRIPT, part="ValueError: out of range")
     assert sees(Fails(SCRIPT, "part", words="OUT of range"), failed).truth == "yes"

@@ -68,7 +68,7 @@ def test_a_gate_ends_where_its_time_is_over_between_two_pairs(monkeypatch: pytes
     sides.run(monkeypatch)
     sides.gate._allowed = Allowed(0.0, 0.05)  # of equal figures it cannot be told whether they are beyond it
     spent = "the time budget was spent before map_fn.graph and batched.graph could be told"
-    assert GateTurns(sides.gate, sides.gate.clock.now_s).race(SLUGS) == ("budget", spent)
+    assert GateTurns(sides.gate, sides.gate.clock.now_s, sides.gate.clock.now_s).race(SLUGS) == ("budget", spent)
 
 
 def test_a_wrong_strategy_is_not_timed(monkeypatch: pytest.MonkeyPatch):

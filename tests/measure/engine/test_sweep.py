@@ -45,7 +45,7 @@ def test_values_of_an_option_are_points_and_what_it_does_not_concern_is_measured
         [slugs[0], STAYS], *([slug] for slug in slugs[1:])
     ]  # fmt: skip
     assert run.status == "complete" and {point.status for point in run.points} == {"complete"}
-    assert run.verdict.startswith("Tie within ") and (
+    assert run.verdict.startswith("2-way tie within ") and (
         "chunked.eager with chunk 2 and chunked.eager with chunk 3" in run.verdict
     )
 

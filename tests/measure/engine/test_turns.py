@@ -2,20 +2,25 @@
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from measure.engine import turns
 from measure.engine.bench import Bench
+from measure.engine.record import View
 from measure.engine.turns import FIRST_ROUNDS, ROUNDS, Turns
+from measure.judge.analysis import analyse
+from measure.judge.findings import findings
+from measure.judge.levels import LEAST_SLICES, slices_of
 from measure.pool import clock as module
 from measure.run.request import parse, script_of
 from measure.run.run import Status
 from tests.samples import memory
-from tests.subjects import FAULTS, SAMPLES_A_TURN, Subjects
+from tests.subjects import FAULTS, SAMPLES_A_TURN, Subjects, leave_the_machine
 
 SLUGS = ("batched.graph", "batched.xla", "loop.eager")
 # Two that tie, and one that is clearly slower.
@@ -28,10 +33,13 @@ Open = Callable[..., Bench]
 
 @pytest.fixture
 def opened() -> Iterator[Open]:
-    def open_bench(subjects: Subjects, run_id: str = "0" * 24, **more: str) -> Bench:
-        asked = {"workload": "square", "strategies": list(SLUGS), **more}
-        bench = Bench(run_id, parse(asked), subjects, lambda view: None)
-        for slug in SLUGS:
+    def open_bench(
+        subjects: Subjects, slugs: Sequence[str] = SLUGS, run_id: str = "0" * 24, publish: Any = lambda view: None,
+        **more: str,
+    ) -> Bench:  # fmt: skip
+        asked = {"workload": "square", "strategies": list(slugs), **more}
+        bench = Bench(run_id, parse(asked), subjects, publish)
+        for slug in slugs:
             bench.update(slug, outcome="ok", memory=memory(64))
         stack.enter_context(bench.opened())
         return bench
@@ -43,15 +51,16 @@ def opened() -> Iterator[Open]:
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The clock of the budget, which stands still unless a test sets its ``now_s``; samples come at even times."""
+    leave_the_machine(monkeypatch)
     clock, looks = SimpleNamespace(now_s=0.0), itertools.count()
     monkeypatch.setattr(turns, "time", SimpleNamespace(monotonic=lambda: 0.1 * next(looks)))
     monkeypatch.setattr(module.Clock, "now_s", property(lambda self: clock.now_s))
     return clock
 
 
-def race(bench: Bench, end_s: float = 9.0) -> tuple[Status, str]:
-    processes = Turns(bench, end_s)
-    ended = processes.race(SLUGS)
+def race(bench: Bench, end_s: float = 9.0, planned_s: float | None = None) -> tuple[Status, str]:
+    processes = Turns(bench, end_s if planned_s is None else planned_s, end_s)
+    ended = processes.race(bench.fastest_first(bench.request.strategies))
     processes.end()
     return ended
 
@@ -85,25 +94,66 @@ def test_all_live_while_one_takes_its_turn_and_the_order_of_a_round_is_the_runs_
     assert {*commands[first : first + 3 * FIRST_ROUNDS]} == {"turn"}, "and nobody starts or ends meanwhile"
 
 
-def test_who_is_far_behind_has_one_process_and_who_may_lead_as_many_as_the_leader(opened: Open) -> None:
+def test_a_slow_strategy_has_two_processes_and_those_that_may_be_the_fastest_have_more(opened: Open) -> None:
     bench = opened(Subjects(latencies_s=LATENCIES_S))
     assert race(bench) == ("complete", "more processes would hardly tell the fastest from others")
     most = bench.settings.most_processes
-    assert processes(bench) == {"loop.eager": 1, "batched.graph": most, "batched.xla": most, TWIN: most}
-    last = FIRST_ROUNDS + ROUNDS * (most - 1)
+    assert processes(bench) == {"loop.eager": 2, "batched.graph": most, "batched.xla": most, TWIN: most}
+    last = 2 * FIRST_ROUNDS + ROUNDS * (most - 1)
     assert rounds(bench, "batched.xla") == rounds(bench, "loop.eager") == set(range(1, last + 1))
 
 
-def test_a_leader_that_is_told_from_all_others_ends_the_run_and_those_near_it_have_two_processes(opened: Open) -> None:
+def test_a_fastest_strategy_that_is_told_from_all_others_ends_the_run(opened: Open) -> None:
     bench = opened(Subjects(latencies_s={**LATENCIES_S, "batched.xla": 0.0015}))
     assert race(bench) == ("complete", "the fastest is told from all others")
-    assert processes(bench) == {"loop.eager": 1, "batched.graph": 2, "batched.xla": 2, TWIN: 2}
+    assert processes(bench) == {"loop.eager": 2, "batched.graph": 2, "batched.xla": 2, TWIN: 2}
+
+
+def test_slow_calls_are_timed_in_two_processes_until_there_are_enough_slices_for_a_ratio(opened: Open) -> None:
+    bench = opened(Subjects(latencies_s={**LATENCIES_S, "loop.eager": 0.2}))
+    race(bench)
+    assert slices_of(bench["loop.eager"]) == (2, LEAST_SLICES)
+    bench = opened(Subjects(latencies_s={"batched.graph": 0.001, "loop.eager": 2.0, "batched.xla": 0.4}))
+    race(bench, 60.0, 9.0)
+    assert slices_of(bench["batched.xla"]) == (1, 1), "a call that takes a good part of the time is timed once"
+    assert slices_of(bench["loop.eager"]) == (2, LEAST_SLICES), "but for the baseline, on which all ratios rest"
+
+
+def test_the_usual_choices_and_then_the_fastest_are_timed_first(opened: Open) -> None:
+    latencies_s = {"loop.eager": 0.05, "batched.eager": 5e-4, "map_fn.graph": 0.02, "batched.xla": 6e-4}
+    bench = opened(subjects := Subjects(latencies_s=latencies_s), list(latencies_s))
+    for slug, latency_s in latencies_s.items():
+        bench.update(slug, rough_s=2 * latency_s)
+    race(bench)
+    in_order = ["map_fn.graph", "batched.eager", "batched.xla", "loop.eager"]
+    started = [spec.name for spec in subjects.specs if spec.role == "timing"]
+    assert started[:4] == subjects.turns[:4] == in_order, "and one round of all comes before a second one of any"
+    assert sorted(subjects.turns[4:8]) == sorted(in_order)
+
+
+def test_while_the_answer_is_not_usable_sampling_goes_on_after_its_planned_end(
+    opened: Open, clock: SimpleNamespace
+) -> None:
+    def pass_time(number: int) -> None:
+        clock.now_s += 0.1
+
+    for planned_s, end_s, usable in ((1.2, 1.2, False), (1.2, 30.0, True)):
+        clock.now_s, views = 0.0, list[View]()
+        bench = opened(Subjects(latencies_s=LATENCIES_S, on_turn=pass_time), publish=views.append)
+        status, reason = race(bench, end_s, planned_s)
+        assert findings(analyse(bench.record)).is_usable == usable
+        if usable:
+            assert (status, reason) == ("complete", "the answer is usable") and planned_s < clock.now_s < 8.0
+            assert bench.extended_s == bench.forecast.max_seconds
+            assert any(view.message.endswith(": measuring longer") for view in views)
+        else:
+            assert status == "budget" and clock.now_s <= planned_s and bench.extended_s is None
 
 
 def test_samples_carry_their_round_and_their_page_faults(opened: Open) -> None:
     bench = opened(Subjects(latencies_s=LATENCIES_S))
     race(bench)
-    (replica,) = bench["loop.eager"].replicas
+    replica = bench["loop.eager"].replicas[0]
     count = len({*replica.rounds}) * SAMPLES_A_TURN
     assert replica.rounds == [number for number in sorted({*replica.rounds}) for _ in range(SAMPLES_A_TURN)]
     assert replica.samples_s == [LATENCIES_S["loop.eager"]] * count
@@ -133,8 +183,8 @@ def test_those_near_the_fastest_and_the_baseline_are_timed_with_the_default_allo
     assert set(items) == entered
     assert {slug for group in bench.record.ranking for slug in group} == {*SLUGS}
     for slug, item in items.items():
-        (replica,) = item.replicas
-        assert item.strategy == f"{slug}#default" and len({*replica.rounds}) == FIRST_ROUNDS and item.latency
+        assert [len({*replica.rounds}) for replica in item.replicas] == [FIRST_ROUNDS] * 2, "enough for a ratio"
+        assert item.strategy == f"{slug}#default" and item.latency
         assert item.code is not None and item.code.source == script_of(bench.request, slug, allocator="default")
         assert item.code.source in [spec.script for spec in subjects.specs if spec.name == slug]
     assert bench.record.control is not None and subjects.living == []

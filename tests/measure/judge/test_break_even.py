@@ -61,5 +61,8 @@ def test_the_cheapest_after_n_calls_and_how_sure_the_places_are() -> None:
     # c starts with 40 to 62.5 s, b still with exactly 10: they meet after 601 to 1 051 calls.
     uncertain = break_even.cheapest(costs | {"c": cost(50.0, 0.05, first=1.25)}, ties)
     assert uncertain[2] == Stretch("c", 802, 601, 1051)
-    assert "b from 12 [11, 12] calls on, c from 802 [601, 1 051] calls on" in break_even.sentence(uncertain)
+    places = "a at first, b from 12 calls (11–12), c from 802 calls (601–1,051)."
+    assert break_even.sentence(uncertain) == f"Cheapest in total, first call included: {places}"
+    missing = break_even.sentence(uncertain[:1], ["d"])
+    assert missing.startswith("Cheapest in total of the strategies that were timed, "), "another one may be cheaper"
     assert break_even.cheapest(costs, ties | {"b": 0, "c": 0}) == exact[:2], "who ties does not overtake"

@@ -11,13 +11,15 @@ from msgspec.structs import replace
 from measure.judge import answer, levels, warnings
 from measure.judge import findings as judged
 from measure.judge.analysis import analyse, close
-from measure.judge.findings import TELLING, Findings, findings, front
+from measure.judge.findings import NOTHING_TOLD, TELLING, Findings, findings, front, open_question
+from measure.judge.levels import has_samples
 from measure.judge.verdict import verdict
-from measure.output import table
-from measure.run.run import TIME_OVER, Error, Measurement, OutcomeName, Run
+from measure.output import export, table
+from measure.run.encoding import decode, encode
+from measure.run.run import TIME_OVER, Error, Measurement, OutcomeName, Run, Warning
 from tests import synthetic
 from tests.samples import FACTORS, constant, measurement, memory, run_of
-from tests.simulation import Model, simulate
+from tests.simulation import Model, interfered, simulate
 
 STEADY, NOISY = [1.001, 1.0, 1.0, 1.0005, 1.0], [0.55, 0.8, 1.0, 1.4, 2.0]
 
@@ -44,6 +46,11 @@ def with_more(run: Run, *items: Measurement) -> Run:
 def untimed(slug: str, outcome: OutcomeName = "not_run", error: str = "", *, has_memory: bool = False) -> Measurement:
     item = replace(measurement(slug, []), outcome=outcome, memory=memory(1) if has_memory else None)
     return replace(item, error=Error(type=error, message="no")) if error else item
+
+
+def few_samples(slug: str, seconds: float, processes: int, slices: int) -> Measurement:
+    """A strategy with so many processes, each of so many slices."""
+    return replace(measurement(slug, [[seconds] * slices] * processes), mapper=slug.partition(".")[0])
 
 
 def test_of_very_many_leaders_no_pair_is_compared_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,13 +82,71 @@ def test_a_factor_is_the_baselines_latency_over_its_own_with_its_interval() -> N
     assert fast.of_limit == pytest.approx(fast.median_s / run.limit.seconds)
 
 
-def test_the_baseline_is_what_is_wanted_or_usual_or_the_slowest_that_is_right() -> None:
+def test_the_baseline_is_what_is_wanted_or_usual_or_first_however_well_it_was_timed() -> None:
     for wanted, chosen in ((("map_fn.xla",), "map_fn.xla"), (("gone", None), "map_fn.graph"), ((), "map_fn.graph")):
         assert findings(synthetic.run(), *wanted).baseline == chosen
-    run = timed(loop__eager=0.3, map_fn__xla=0.2, batched__graph=0.1)
-    wrong = [replace(m, outcome="wrong" if m.strategy == "loop.eager" else m.outcome) for m in run.measurements]
-    assert findings(run).baseline == "loop.eager"
-    assert findings(replace(run, measurements=wrong), "loop.eager").baseline == "map_fn.xla"
+    run = timed(batched__graph=0.1, map_fn__xla=0.2, vectorized_map__graph=0.3)
+    assert findings(run).baseline == "batched.graph", "and not the slowest"
+    for item, why in (
+        (untimed("map_fn.graph"), "map_fn.graph was not timed"),
+        (untimed("map_fn.graph", "failed", "ValueError"), "map_fn.graph failed"),
+        (replace(timed(map_fn__graph=0.4).measurements[0], outcome="wrong"), "map_fn.graph is wrong"),
+        (few_samples("map_fn.graph", 5.0, 1, 9), "map_fn.graph has too few samples"),
+    ):
+        found = findings(with_more(run, item))
+        assert found.baseline == "map_fn.graph" and found.baseline_problem == why
+        assert {row.factor for row in found.rows} == {None} and f"No speedup: {why}." in verdict(found)
+    assert findings(synthetic.run()).baseline_problem == ""
+
+
+def test_a_ratio_needs_five_slices_and_two_processes_of_either_side() -> None:
+    for processes, slices, is_told in ((2, 3, True), (1, 9, False), (2, 2, False), (5, 1, True)):
+        run = with_more(
+            timed(batched__graph=1e-3, map_fn__graph=2e-3), few_samples("loop.eager", 9e-3, processes, slices)
+        )
+        found = findings(run, "loop.eager")
+        assert (found.row("batched.graph").factor is not None) == (
+            found.ratio("loop.eager", "batched.graph") is not None
+        )
+        assert (found.row("batched.graph").factor is not None) == is_told and found.missing == []
+        near = findings(with_more(run, few_samples("loop.graph", 2.9e-3, processes, slices)))
+        assert (near.missing == ["loop.graph"]) != is_told, "it may be faster: other programs make samples longer"
+        assert near.row("loop.graph").rank is None or is_told
+
+
+def test_a_strategy_that_was_not_timed_keeps_its_rough_latency_in_gray_and_out_of_ratios() -> None:
+    rough = replace(untimed("loop.graph", error=TIME_OVER), rough_s=4.96e-4)
+    found = findings(with_more(timed(batched__graph=1e-3, map_fn__graph=2e-3), rough))
+    row = found.row("loop.graph")
+    assert (row.latency, row.rough_s, row.factor, row.rank) == ("~500 µs", 4.96e-4, None, None)
+    head, *cells = table.cells(found)
+    assert "~500 µs" in [line[head.index("latency")] for line in cells]
+    assert found.missing == ["loop.graph"] and found.ratio("loop.graph", "batched.graph") is None
+    assert rough.rough_s == decode(encode(found.run)).measurement("loop.graph").rough_s
+    timed_ = replace(timed(batched__graph=1e-3).measurements[0], rough_s=9.0)
+    assert findings(with_more(timed(loop__eager=1.0), timed_)).row("batched.graph").rough_s is None
+
+
+def test_an_open_question_is_what_more_samples_may_answer() -> None:
+    usual = timed(batched__graph=1e-3, map_fn__graph=2e-3)
+    near, tie = (
+        timed(FACTORS, batched__graph=1e-3, map_fn__graph=1.04e-3),
+        timed(map_fn__graph=1e-3, loop__graph=1.06e-3),
+    )
+    for run, question in (
+        (usual, ""),
+        (with_more(usual, untimed("loop.xla")), "loop.xla is not timed yet"),
+        (with_more(usual, untimed("loop.xla", "failed", "ValueError")), ""),
+        (
+            with_more(timed(batched__graph=1e-3), few_samples("map_fn.graph", 0.1, 1, 3)),
+            "map_fn.graph needs more samples",
+        ),
+        (timed(NOISY, batched__graph=1e-3, map_fn__graph=1.4e-3), "samples are too noisy"),
+        (near, ""),
+    ):
+        assert open_question(findings(run), equal=0.05) == question, run.verdict
+    assert findings(tie).word == "tie" and open_question(findings(tie)) == ""
+    assert open_question(findings(tie), equal=0.05) == "2 strategies may be the fastest"
 
 
 def test_the_largest_error_is_relative_to_the_scale_of_the_result() -> None:
@@ -105,7 +170,7 @@ def test_the_largest_error_is_relative_to_the_scale_of_the_result() -> None:
 def test_a_strategy_that_was_not_run_has_its_stage_only_while_the_run_goes_on() -> None:
     run = synthetic.run()
     item = replace(run.measurements[0], outcome="not_run", stage="waiting")
-    for finished, status in ((None, "waiting"), (run.finished, "not run")):
+    for finished, status in ((None, "waiting"), (run.finished, "not timed")):
         (row,) = findings(replace(run, finished=finished, measurements=[item], ranking=[])).rows
         assert row.status == status
 
@@ -120,10 +185,10 @@ def test_the_word_says_how_sure_it_is() -> None:
         (tie, "tie"),
         (blurred, "cannot tell"),
         (timed(NOISY, batched__graph=1e-3, map_fn__graph=1.4e-3), "too noisy"),
-        (timed(NOISY, batched__graph=1e-3, map_fn__graph=1.4e-3, loop__eager=1.0), "cannot tell"),
+        (timed(NOISY, batched__graph=1e-3, map_fn__graph=1.4e-3, loop__eager=1.0), "too noisy"),
         (timed(NOISY, batched__graph=1e-3, map_fn__graph=2.05e-3, loop__eager=1.0), "too noisy"),
         (timed([1.0], batched__graph=1e-3, map_fn__graph=3e-3), "too short"),
-        (timed([1.0], batched__graph=1e-3, map_fn__graph=1.0), "cannot tell"),
+        (timed([1.0], batched__graph=1e-3, map_fn__graph=1.0), "too short"),
         (with_more(clear, untimed("loop.xla")), "cannot tell"),
         (alone, "no choice"),
         (with_more(alone, untimed("loop.xla", "failed", "ValueError")), "no choice"),
@@ -136,9 +201,8 @@ def test_a_run_that_can_tell_nothing_says_so_with_the_load_that_was_counted_befo
     run = timed(NOISY, batched__graph=1e-3, map_fn__graph=1.4e-3)
     busy = replace(run, warnings=[warnings.warning("busy_during", cores=1.0)], environment={"cores_granted": 2.0})
     found = findings(busy)
-    assert verdict(found) == "Too noisy to rank: other programs used 1.0 of 2 cores. Measure again."
+    assert verdict(found) == "Too noisy to rank: other programs used 1.0 of 2 cores. Run again."
     assert found.take is None and answer.others(found) == []
-    assert set(answer.settling(found).strategies) == {"batched.graph", "map_fn.graph"}
 
 
 def test_of_a_tie_the_one_with_the_least_memory_is_taken_and_more_time_would_settle_it() -> None:
@@ -148,25 +212,22 @@ def test_of_a_tie_the_one_with_the_least_memory_is_taken_and_more_time_would_set
         replace(tied, measurements=[replace(m, memory=memory(peaks[m.strategy])) for m in tied.measurements])
     )
     found = findings(tied)
-    assert found.take.slug == "map_fn.graph" and "1000 B of memory, the least" in verdict(found)
-    settling = answer.settling(found)
-    assert set(settling.strategies) == {"batched.graph", "map_fn.graph"} and settling.budget_s == 60.0
-    assert answer.settling(findings(replace(tied, request=settling))) is None, "it has had its time"
-    assert answer.settling(found, 30.0).budget_s == 30.0 and answer.settling(found, 9.0) is None, "as a server allows"
-    elsewhere = replace(tied, request=replace(tied.request, workload="elsewhere"))
+    assert found.take.slug == "map_fn.graph" and "needs the least memory, 1000 B" in verdict(found)
+    assert answer.settling(found) is None, "before a full minute the run itself goes on"
+    minute = replace(tied, status="budget", request=replace(tied.request, max_budget_s=60.0))
+    settling = answer.settling(findings(minute))
+    assert set(settling.strategies) == {"batched.graph", "map_fn.graph"} and settling.budget_s == 120.0
+    assert not settling.max_budget_s, "as long as it says"
+    assert answer.settling(findings(minute), 60.0).budget_s == 60.0, "as a server allows"
+    elsewhere = replace(minute, request=replace(minute.request, workload="elsewhere"))
     assert answer.settling(findings(elsewhere)) is None, "it cannot be measured here"
-
-
-def test_a_single_leader_is_settled_beside_the_next() -> None:
-    found = findings(timed([1.0], batched__graph=1e-3, map_fn__graph=1.0))
-    assert len(found.leaders) == 1 and set(answer.settling(found).strategies) == {"batched.graph", "map_fn.graph"}
 
 
 def test_peaks_that_read_differently_are_not_called_the_same() -> None:
     tied = timed(batched__graph=1e-3, map_fn__graph=1.0002e-3)
     sizes = (578 * 1024, 576 * 1024)
     items = [replace(item, memory=memory(size)) for item, size in zip(tied.measurements, sizes, strict=True)]
-    assert verdict(findings(analyse(replace(tied, measurements=items)))).endswith("576.0 KiB to 578.0 KiB of memory.")
+    assert verdict(findings(analyse(replace(tied, measurements=items)))).endswith("They need 576.0 KiB to 578.0 KiB.")
 
 
 def test_who_could_have_won_and_was_not_timed_is_missing() -> None:
@@ -187,8 +248,9 @@ def test_who_could_have_won_and_was_not_timed_is_missing() -> None:
         assert ("loop.xla" in verdict(found)) == may_lead
     missing = [untimed(f"{mapper}.xla") for mapper in ("loop", "map_fn", "batched", "vectorized_map")]
     found = findings(with_more(run, *missing))
-    assert "loop.xla, map_fn.xla, batched.xla and 1 more" in verdict(found)
-    assert set(answer.settling(found).strategies) == {row.slug for row in found.rows}
+    assert "loop.xla, map_fn.xla, batched.xla and 1 more were not timed" in verdict(found)
+    minute = findings(replace(found.run, request=replace(found.run.request, max_budget_s=60.0)))
+    assert set(answer.settling(minute).strategies) == {row.slug for row in found.rows}
 
 
 def test_other_modes_and_less_memory_would_change_it() -> None:
@@ -200,14 +262,30 @@ def test_other_modes_and_less_memory_would_change_it() -> None:
     assert "vectorized_map.graph, 1000 B and 1.80 ms" in thrifty
 
 
+def test_of_another_mode_all_that_tie_are_named_but_no_chunk_that_is_the_whole_batch() -> None:
+    run = timed(batched__eager=1e-3, chunked__graph=1.5e-3, batched__graph=1.5005e-3, vectorized_map__graph=1.501e-3)
+    run = replace(run, request=replace(run.request, size={"batch": 100}))
+    for chunk, names in ((100, "batched.graph and vectorized_map.graph"), (10, "chunked.graph, batched.graph and")):
+        chosen = Warning(code="chosen", message="", values={"chunk": chunk})
+        items = [replace(m, warnings=[chosen] * (m.mapper == "chunked")) for m in run.measurements]
+        (sentence,) = answer.others(findings(replace(run, measurements=items)))
+        assert sentence.startswith(f"In a graph: {names}") and sentence.endswith(" 1.50 ms (tie).")
+
+
 def test_an_untold_run_says_what_there_is() -> None:
     run = synthetic.run()
     for outcomes, begins in (
-        (("failed", "unsupported"), "No strategy could be measured: the outcome of each says why."),
-        (("wrong", "not_run"), "No strategy is right"),
-        (("not_run", "cancelled"), "No latency was measured before the run ended; memory and correctness are shown."),
+        (("failed", "unsupported"), "No strategy could be measured. Each row says why."),
+        (("wrong", "wrong"), "No strategy produced correct results"),
+        (("not_run", "cancelled"), "No latency was measured before the run ended. Memory and correctness are shown."),
+        (
+            ("out_of_memory", "not_run"),
+            "No latency was measured before the run ended. Memory and correctness are shown.",
+        ),
     ):
         items = [replace(item, outcome=word) for item, word in zip(run.measurements, outcomes, strict=False)]
+        late = replace(run, ranking=[], measurements=items, status="budget", stop_reason="the machine is slow")
+        assert ("the machine is slow" in verdict(findings(late))) == begins.startswith("No latency"), "the reason"
         assert verdict(findings(replace(run, ranking=[], measurements=items))).startswith(begins), outcomes
     items = [replace(item, outcome="not_run", memory=None) for item in run.measurements]
     nothing = verdict(findings(replace(run, ranking=[], measurements=items)))
@@ -240,6 +318,12 @@ def runs() -> Iterator[Run]:
         yield with_more(analyse(run_of(*items)), untimed("late.xla"), untimed("bad.xla", "failed", "ValueError"))
         single = [replace(item, replicas=item.replicas[:1]) for item in items]
         yield asked_for(analyse(replace(run_of(*single), warnings=[warnings.warning("busy_during", cores=1.2)])))
+        busy = analyse(replace(run_of(*items), warnings=[warnings.warning("busy_during", cores=1.4)]))
+        yield asked_for(busy)
+        few = few_samples("few.xla", 4e-3 * spacing, 1 + seed % 3, 1 + seed % 4)
+        yield with_more(busy, few, replace(untimed("late.xla"), rough_s=5e-4))
+    for seed in range(4):
+        yield asked_for(analyse(run_of(*interfered({"a.graph": 1e-3, "b.graph": 1.2e-3, "map_fn.graph": 8e-3}, seed))))
     yield asked_for(analyse(run_of(untimed("a.graph", "failed", "ValueError"))))
     yield timed(FACTORS, batched__graph=1e-3, map_fn__graph=1.012e-3)
 
@@ -256,18 +340,28 @@ def contradictions(found: Findings) -> Iterator[str]:
         yield "the table has other ranks than the rows"
     if found.tells and any(slug not in words for slug in named[:3]):
         yield "the headline does not name who leads"
-    if not found.tells and (any(row.slug in words or row.rank for row in found.rows) or answer.others(found)):
+    named_ = any(row.slug in words for row in found.rows) and found.word != "too short"
+    if not found.tells and (named_ or any(row.rank for row in found.rows) or answer.others(found)):
         yield "advice of a run that can tell nothing"
-    if (found.word == "clear") != (" is ahead of " in words and "Not sure" not in words):
+    if (found.word == "clear") != (" is fastest: " in words and "Not decided" not in words):
         yield "the word and the headline differ on how clear it is"
     if found.word == "clear" and (len(named) > 1 or found.leaders[0].processes < 2 or found.missing):
         yield "clear, of a tie or a single process, or with somebody missing"
-    if found.word == "tie" and (len(named) < 2 or not words.startswith("Tie") or found.missing):
+    if found.word == "tie" and (len(named) < 2 or "-way tie " not in words or found.missing):
         yield "a tie that is none"
-    if words.startswith("Tie") and (found.apart is None or found.apart > TELLING):
+    if "-way tie " in words and (found.apart is None or found.apart > TELLING):
         yield "a tie of what differs by more than a tie may"
-    if found.word == "cannot tell" and "Cannot tell" not in words and "Not sure" not in words:
+    if found.word == "cannot tell" and "Cannot tell" not in words and "Not decided" not in words:
         yield "no doubt in the headline"
+    if found.apart is not None and (found.word == "too noisy") != (found.apart > NOTHING_TOLD):
+        yield "too noisy by another rule than all others"
+    ratios = [row.slug for row in found.rows if row.factor]
+    if any(not has_samples(found.run.measurement(slug)) for slug in (*ratios, *[found.baseline] * bool(ratios))):
+        yield "a ratio of too few samples"
+    if "× " in words and not ratios and (found.following is None or found.following.slug not in found.levels):
+        yield "a ratio in the headline alone"
+    if any(words not in form for form in (table.render(found.run), export.markdown(found.run))):
+        yield "the terminal or Markdown has another verdict"
     if found.following and any(row.median_s > found.following.median_s for row in found.leaders):
         yield "the next is faster than a leader"
     if any(found.row(slug).rank for slug in found.missing):

@@ -145,7 +145,7 @@ def test_junit_has_a_test_case_for_each_strategy():
 
 def test_markdown_and_text_say_the_same_and_json_has_every_figure():
     text, written = output.render(MIXED), output.as_markdown(MIXED)
-    assert text.startswith("Worse: b.graph: slower, 1.20 × [1.19, 1.21] as long") and "\x1b" not in text
+    assert text.startswith("Worse: b.graph: slower, 1.20× (1.19–1.21) as long") and "\x1b" not in text
     assert written.count("\n| ") == 6 and "<img" not in written.replace("\\<img", "")
     document = json.loads(output.as_json(MIXED, 4, "0" * 24))
     assert (document["verdict"], document["exit_status"], document["run"]) == ("failed", 4, "0" * 24)

@@ -14,7 +14,7 @@ from measure.judge import analysis, levels
 from measure.judge.levels import Level, Order, by_memory, levels_of, shown_levels
 from measure.run.run import Analysis, Latency, Measurement, Replica
 from tests.samples import FACTORS, constant, measurement, run_of
-from tests.simulation import Model, simulate
+from tests.simulation import ROUNDS, Model, interfered, simulate
 
 
 def in_turns(slug: str, *processes: dict[int, list[float]]) -> Measurement:
@@ -139,6 +139,21 @@ def test_of_two_equals_one_is_rarely_called_slower_and_of_twelve_one_rarely_no_l
             first, *others = simulate(latencies_s, MODELS[seed % len(MODELS)], seed).order.groups()
             missed += bool(others) if count == 2 else "s0" not in first
         assert missed <= stats.binom.ppf(0.95, runs, 0.05), (count, missed)
+
+
+def test_intervals_of_ratios_hold_beside_programs_that_come_and_go_however_few_slices_there_are() -> None:
+    """The more slices a strategy has the narrower its interval, and nine of ten hold the true ratio."""
+    latencies_s = {"a": 2.5e-4, "b": 4.5e-4, "base": 2e-3, "long": 0.04, "longest": 0.15}
+    for factor, rounds in ((1.5, 0), (2.0, ROUNDS), (3.0, ROUNDS), (2.0, 3 * ROUNDS)):
+        held = Counter[str]()
+        for seed in range(40):
+            by_slug = levels_of(interfered(latencies_s, seed, factor=factor, rounds=rounds)).by_slug
+            for slug in by_slug.keys() - {"base"}:
+                ratio = levels.ratio(by_slug[slug], by_slug["base"], 0.95)
+                held[slug] += ratio.low <= latencies_s[slug] / latencies_s["base"] <= ratio.high
+            assert (by_slug["a"].variance < by_slug["longest"].variance) == (rounds > 0)
+        assert min(held.values()) >= stats.binom.ppf(0.05, 40, 0.9), (factor, rounds, held)
+        assert held.total() >= 0.9 * 4 * 40, (factor, rounds, held)
 
 
 def test_intervals_cover_as_often_as_they_say_among_near_ones_and_those_far_behind_alike() -> None:

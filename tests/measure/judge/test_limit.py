@@ -25,7 +25,7 @@ def of(moved: int = 0, flops: int = 0) -> Limit:
 def test_the_highest_roof_is_the_limit_and_is_named() -> None:
     for roof, seconds, words in (
         (of(moved=100_000_000), 0.01, "10.0 ms, memory-bound: 95.4 MiB at 10 GB/s"),
-        (of(flops=1_000_000_000), 0.01, "10.0 ms, compute-bound: 1 000 MFLOP at 100 GFLOP/s"),
+        (of(flops=1_000_000_000), 0.01, "10.0 ms, compute-bound: 1,000 MFLOP at 100 GFLOP/s"),
         (of(moved=800, flops=100), 8e-6, "8.00 µs, dispatch-bound: one eager op"),
     ):
         assert roof.seconds == pytest.approx(seconds) and limit.describe(roof) == words

@@ -54,7 +54,7 @@ def test_intervals_contain_the_true_size_as_often_as_they_say() -> None:
             held.append(any(crossing.low <= true <= crossing.high for crossing in crossed))
     # Some cross at so small an angle that the grid does not tell on which side who is faster.
     assert len(held) >= 0.85 * 80
-    # Of 95 %, fewer are seen in one of two hundred cases.
+    # Of 95%, fewer are seen in one of two hundred cases.
     assert sum(held) >= 0.89 * len(held)
 
 
@@ -63,7 +63,7 @@ def test_where_there_is_no_crossing_it_says_who_is_faster_where_and_how_far() ->
     mostly = [simulation.point(n, {A: 3e-3 if n in (1, 4096) else 1e-3, B: 1e-3}, rng, noisy) for n in GRID]
     alike = simulation.points(GRID, {A: (1e-4, 3e-5), B: (1e-4, 3e-5)}, np.random.default_rng(3))
     for points, faster, words in (
-        (quiet({A: (2e-4, 2e-5), B: (1e-4, 1e-5)}), B, ("wherever", "2.00 ×")),
+        (quiet({A: (2e-4, 2e-5), B: (1e-4, 1e-5)}), B, ("wherever", "2.00×")),
         (alike, None, ("neither is clearly faster wherever",)),
         (mostly, B, ("at batch 1 and 4,096", "and elsewhere")),
     ):
@@ -128,7 +128,7 @@ def test_a_straight_line_is_fitted_exactly_and_one_point_that_is_far_off_does_no
     off = grown([latency_s * (3 if place == 5 else 1) for place, latency_s in enumerate(STRAIGHT)])
     [fit] = off.run.fits
     assert (fit.fixed_s, fit.per_element_s) == pytest.approx((FIXED, EACH), rel=0.06)
-    assert fit.note.startswith("poor fit: a call at batch 1,024 takes 2.99 ×") and off.fits == [], "and is not shown"
+    assert fit.note.startswith("poor fit: a call at batch 1,024 takes 2.99×") and off.fits == [], "and is not shown"
 
 
 def test_costs_and_exponents_are_in_their_intervals_as_often_as_these_say() -> None:
@@ -139,7 +139,7 @@ def test_costs_and_exponents_are_in_their_intervals_as_often_as_these_say() -> N
         held[1] += fit.per_element_low_s <= EACH <= fit.per_element_high_s
         held[2] += abs(exponent - GROWTH) <= half
         assert fit.per_element_high_s < 1.3 * fit.per_element_low_s and half < 0.1
-    # Of 95 %, fewer are seen in one of two hundred cases.
+    # Of 95%, fewer are seen in one of two hundred cases.
     assert min(held) >= 52
 
 

@@ -83,7 +83,7 @@ def test_runs_are_named_by_time_and_a_ratio_has_one_interval():
     )
     assert others == [
         "Slower in the earlier run, relative to a.graph: b.graph.",
-        "All intervals hold together with 95 % confidence.",
+        "All intervals hold together with 95% confidence.",
     ]
 
 

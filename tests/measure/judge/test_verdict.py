@@ -24,18 +24,21 @@ def test_the_verdict_has_the_factor_first_and_no_winner_among_ties() -> None:
     fast = with_memory(measurement("batched.graph", constant(1.42e-3, TIGHT)), 100 * 2**20)
     slow, near = (measurement("loop.eager", constant(seconds, TIGHT)) for seconds in (52.5e-3, 1.4202e-3))
     assert analysed(slow, fast).verdict == (
-        "37 × [35, 39]: batched.graph is ahead of loop.eager. It takes 1.42 ms here today, ± 5 %, and 100.0 MiB "
-        "of memory."
+        "batched.graph is fastest: 37× (95% CI 35–39) faster than loop.eager. 1.42 ms per call (±5%), 100.0 MiB."
     )
-    assert analysed(fast).verdict.startswith("batched.graph takes 1.42 ms here today, ± "), "alone it is no fastest"
+    assert analysed(fast).verdict.startswith("batched.graph takes 1.42 ms per call (±"), "alone it is no fastest"
     tie = analysed(fast, with_memory(near, 2**20)).verdict
-    leads = "Tie within 7 %: loop.eager and batched.graph, at 1.42 ms. Of these loop.eager needs 1.00 MiB"
-    assert tie == f"{leads} of memory, the least."
+    leads = "2-way tie within 7%: loop.eager and batched.graph, 1.42 ms per call."
+    assert tie == f"{leads} loop.eager needs the least memory, 1.00 MiB."
 
 
 def test_a_tie_that_the_run_cannot_resolve_is_not_called_closer() -> None:
     run = analysed(measurement("a.graph", constant(1e-3, TIGHT)), measurement("b.graph", constant(1.0002e-3, TIGHT)))
-    for resolution, words in ((0.001, "Tie within 7 %"), (0.085, "Tie within 9 %"), (0.21, "Cannot tell apart")):
+    for resolution, words in (
+        (0.001, "2-way tie within 7%"),
+        (0.085, "2-way tie within 9%"),
+        (0.21, "Cannot tell apart"),
+    ):
         control = Control(strategy="a.graph", ratio=1, low=1, high=1, resolution=resolution)
         assert verdict(findings(replace(run, control=control))).startswith(words), resolution
 
@@ -49,7 +52,7 @@ def run(*, faults: float = 5_020.0, **default_s: float) -> Run:
     """``a`` takes 4 ms, ``b`` 5 ms, and ``default_s`` with the default allocator, ``a`` with page faults."""
     items = [with_faults(measurement(slug, constant(s, FACTORS)), 0.0) for slug, s in (("a", 4e-3), ("b", 5e-3))]
     items += [
-        with_faults(measurement(slug + DEFAULT_MEMORY, [[seconds] * 5], twin_of=slug), faults * (slug == "a"))
+        with_faults(measurement(slug + DEFAULT_MEMORY, [[seconds] * 5] * 2, twin_of=slug), faults * (slug == "a"))
         for slug, seconds in default_s.items()
     ]
     return analyse(run_of(*items))
@@ -57,15 +60,15 @@ def run(*, faults: float = 5_020.0, **default_s: float) -> Run:
 
 def test_a_leader_that_is_clearly_slower_with_default_memory_is_said_with_its_page_faults_and_who_leads_then() -> None:
     alone, led = run(a=12.9e-3).verdict, run(a=12.9e-3, b=5e-3).verdict
-    assert " With this machine's default memory a takes 12.9 ms: 5,020 page faults a call. " in alone
-    assert "a takes 12.9 ms: 5,020 page faults a call, and b leads at 5.00 ms. " in led
-    assert led.startswith("1.25 × "), "ranks are of memory from a pool"
+    assert " With this machine's default allocator a takes 12.9 ms (5,020 page faults per call). " in alone
+    assert "a takes 12.9 ms (5,020 page faults per call), and b is fastest at 5.00 ms. " in led
+    assert led.startswith("a is fastest: 1.25× "), "ranks are of memory from a pool"
 
 
 def test_nothing_is_said_where_there_is_nothing_to_tell() -> None:
     hardly_slower, without_a_reason, not_to_be_taken = run(a=4.4e-3), run(a=12.9e-3, faults=0.0), run(b=12.9e-3)
     for silent in (run(), hardly_slower, without_a_reason, not_to_be_taken):
-        assert "default memory" not in silent.verdict
+        assert "default allocator" not in silent.verdict
 
 
 def test_its_column_is_there_where_it_was_timed_and_in_csv_always() -> None:

@@ -20,9 +20,12 @@ def test_others_at_work_before_the_run_are_named() -> None:
     assert codes(both) == ["busy_during"], "once"
 
 
-def test_a_latency_of_one_or_two_samples_is_named() -> None:
-    for samples, expected in (([1.0], ["few_rounds"]), ([1.0] * 2, ["few_rounds"]), ([1.0] * 3, []), ([], [])):
-        assert [warning.code for warning in warnings.of_measurement(measurement("a", [samples]))] == expected
+def test_too_few_samples_for_a_ratio_are_named() -> None:
+    for slices, words in (
+        ([9], "9 slices in 1 process"), ([2, 2], "4 slices in 2 processes"), ([3, 2], ""), ([], ""),
+    ):  # fmt: skip
+        found = warnings.of_measurement(measurement("a", [[1.0] * count for count in slices]))
+        assert [words in warning.message for warning in found] == [True] * bool(words)
 
 
 def test_derived_warnings_are_computed_anew_and_seen_ones_are_kept() -> None:

@@ -63,7 +63,7 @@ def test_a_budget_below_what_is_needed_before_the_first_sample_is_refused_with_w
 def test_where_no_budget_is_given_it_leaves_time_for_samples() -> None:
     usual, slow = parse({"workload": "square"}), parse({"workload": "pixel_loop"})
     assert usual.budget_s == DEFAULT_BUDGET_S
-    needed_s = forecast.forecast_run(case_of(slow), slow.strategies).seconds
+    needed_s = forecast.forecast_run(case_of(slow), slow.strategies).needed_s
     assert DEFAULT_BUDGET_S < needed_s + 4 <= slow.budget_s < needed_s + 5
     assert deadline.check(slow) is None
 

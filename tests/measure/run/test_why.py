@@ -32,18 +32,18 @@ def words(why_of: Why, **more: Any) -> str:
 @pytest.mark.parametrize(
     ("why_of", "parts"),
     [
-        (EAGER, ("runs 300 ops, most of their time in `Mul`: 93 % of its time in Python, 6.0 % in ops",)),
-        (GRAPH, ("1,005 ops", "71 % of its time in dispatch, 25 % in ops", "a while loop in its graph")),
+        (EAGER, ("runs 300 ops, most of their time in `Mul`: 93% of its time in Python, 6.0% in ops",)),
+        (GRAPH, ("1,005 ops", "82% of its time in dispatch, 12% in ops", "a while loop in its graph")),
         (replace(EAGER, traces_per_call=1, building_s=6 * MS, python_s=3 * MS),
-         ("every call traces 1.00 functions anew", "60 % of its time in building graphs")),
+         ("every call traces 1.00 functions anew", "60% of its time in building graphs")),
         (replace(FUSED, fallbacks=["Where", "Sort"], loops=1),
-         ("falls back to a while loop for `Where`, `Sort`", "1 fusion and a loop", "90 % of its time in ops")),
-        (ON_GPU, ("2 kernels on the GPU, most of their time in `gemm`", "while the GPU works for 90 %")),
+         ("falls back to a while loop for `Where`, `Sort`", "1 fusion and a loop", "55% of its time in dispatch, 45% in ops")),
+        (ON_GPU, ("2 kernels on the GPU, most of their time in `gemm`", "while the GPU works for 90%")),
         (ELEMENT, ("81 ops and 20 kernels of XLA's", "XLA compiles the element function by itself")),
         (replace(GRAPH, ops=ran(("PyFunc", 50, 1 * MS))), ("leaves TensorFlow for Python 50 times",)),
         (replace(GRAPH, ops=ran(("MapDataset", 1, 1 * MS))), ("`tf.data` pipeline",)),
         # A call that was disturbed does not make its ops look small.
-        (replace(GRAPH, call_s=40 * MS, profiled_s=1 * MS, in_ops_s=0.8 * MS), ("80 % of its time in ops",)),
+        (replace(GRAPH, call_s=40 * MS, profiled_s=1 * MS, in_ops_s=0.8 * MS), ("80% of its time in ops",)),
     ],
 )  # fmt: skip
 def test_what_takes_the_time_is_said_in_a_sentence(why_of: Why, parts: tuple[str, ...]):
@@ -56,8 +56,8 @@ def test_the_hosts_time_is_divided_up_without_overlaps():
         shares = why.shares(why_of)
         assert sum(shares.values()) == pytest.approx(1.0) and min(shares.values()) >= 0.0
     assert why.shares(ON_GPU)["in ops"] == pytest.approx(0.05), "a GPU's kernels run while the host does something else"
-    assert why.shares(GRAPH)["in ops"] == pytest.approx(0.5 / 2), "of a call that nobody watched"
-    assert why.shares(GRAPH)["in dispatch"] == pytest.approx(0.75 * 3.3 / 3.5), "the rest as in the one that was"
+    noisy = replace(GRAPH, call_s=GRAPH.profiled_s / 2)
+    assert why.shares(noisy) == why.shares(GRAPH), "of the call that was watched, whatever others took"
 
 
 def test_memory_is_said_where_it_is_more_than_the_output():
@@ -66,18 +66,18 @@ def test_memory_is_said_where_it_is_more_than_the_output():
         method="events", at_peak=[AtPeak(op="map/TensorArrayV2Stack/TensorListStack", bytes=OUTPUT)],
     )  # fmt: skip
     peak = words(GRAPH, memory=held)
-    assert f"it peaks at 2.00 × its output, of which `TensorListStack` holds {OUTPUT / MIB:.2f} MiB" in peak
+    assert f"it peaks at 2.00× its output, of which `TensorListStack` holds {OUTPUT / MIB:.2f} MiB" in peak
     for memory in (replace(held, peak_bytes=OUTPUT + 1_000), None):
         assert "peaks" not in words(GRAPH, memory=memory)
 
 
 def test_the_gap_to_the_fastest_has_its_interval_and_that_of_the_fastest_is_to_the_limit():
-    assert re.search(r"that takes [\d.]+ × \[[\d.]+, [\d.]+\] as long as `batched.xla`\.$", words(GRAPH))
+    assert re.search(r"that takes [\d.]+× \([\d.]+–[\d.]+\) as long as `batched.xla`\.$", words(GRAPH))
     run = synthetic.run(ID, unhappy=False)
     run = limit.judge(replace(run, limit=replace(run.limit, seconds=0.00071, term="memory-bound")))
     best = replace(run.measurement("batched.xla"), why=replace(FUSED, times_limit=1.9))
     run = replace(run, measurements=[best, *(item for item in run.measurements if item.strategy != best.strategy)])
-    assert "that is 1.90 × the theoretical floor (estimate)." in reasons.predicates(findings(run))["batched.xla"]
+    assert "that is 1.90× the theoretical floor (estimate)." in reasons.predicates(findings(run))["batched.xla"]
 
 
 def test_no_strategy_is_without_a_sentence_whatever_became_of_it():

@@ -27,7 +27,7 @@ from tests.steps import click, headline, open_page
 
 COMPARED, SWEPT, MAPPED, TRIED, ENDED = (digit * 24 for digit in "12348")
 WIDE: ViewportSize = {"width": 1440, "height": 800}
-ZOOMED: ViewportSize = {"width": 700, "height": 450}  # 1400 x 900 at 200 %
+ZOOMED: ViewportSize = {"width": 700, "height": 450}  # 1400 x 900 at 200%
 PHONE: ViewportSize = {"width": 390, "height": 844}
 # Tables and code scroll within themselves.
 _OUTSIDE = """() => [...document.querySelectorAll(

@@ -10,7 +10,7 @@ from tests.pages import RUN_ID, FakeClient, open_page
 from views.result import problems
 from views.result.heading import doubts
 
-DRIFT = Warning(code="drift", message="the machine became 30 % slower: close others and measure again")
+DRIFT = Warning(code="drift", message="the machine became 30% slower: close others and measure again")
 CHANGED = Warning(code="changed", message="checksums do not fit $.verdict")
 NO_LIMIT = warnings.warning("no_limit", reason="division by zero")
 
@@ -31,7 +31,7 @@ def test_doubts_stand_beside_the_verdict_and_notes_apart_noise_of_strategies_fir
     assert len(shortened) < len(theirs.message) and shortened.endswith("…")
     fake.show(noisy)
     app = open_page(run=RUN_ID)
-    [doubt] = [text for element in app.markdown if "became 30 %" in (text := element.value.replace("\\", ""))]
+    [doubt] = [text for element in app.markdown if "became 30%" in (text := element.value.replace("\\", ""))]
     assert doubt.startswith(":orange[:material/warning:] ")
     assert any("do not fit $.verdict" in element.value.replace("\\", "") for element in app.markdown)
     [box] = [element for element in app.expander if element.label == "Good to know (4)"]
@@ -47,5 +47,5 @@ def test_a_sweep_says_at_which_points_its_machine_was_busy() -> None:
     noted = replace(run, points=points, warnings=[busy, warnings.warning("stood_still", seconds=20.0)])
     of_load, of_drift, of_run = doubts(noted)
     assert of_load.startswith("At batch 10: other programs used 0.8 cores") and "at 2 more points" in of_load
-    assert of_drift.startswith("At batch 100: the machine became 30 % slower") and doubts(run) == []
+    assert of_drift.startswith("At batch 100: the machine became 30% slower") and doubts(run) == []
     assert "stood still for about 20" in of_run

@@ -41,7 +41,7 @@ def test_those_with_one_sentence_are_one_line_with_all_names_and_each_text_once(
 def test_every_kind_of_failure_has_its_sentence_but_a_persons_cancel_is_none() -> None:
     lines = {line.rows[0].slug: line for line in failed(RUN)}
     assert len(lines) == 5 and all(line.sentence for line in lines.values())
-    assert "within 10 s" in lines["loop.xla"].sentence and "12 % of the values" in lines["dataset.graph"].sentence
+    assert "within 10 s" in lines["loop.xla"].sentence and "12% of the values" in lines["dataset.graph"].sentence
     assert lines["dataset.graph"].status == "wrong" and lines["dataset.graph"].details == []
     assert RUN.measurement("chunked.xla").outcome == "cancelled"
     assert "chunked.xla" not in [row.slug for line in lines.values() for row in line.rows]
