@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from measure.admission import NOBODY, Visitor
 from measure.client import Client
+from measure.hosting import Limits
 from measure.run import why
 from measure.run.encoding import decode
 from measure.run.request import Request, RequestError
@@ -47,6 +48,8 @@ class FakeClient:
         self.store: Any = SimpleNamespace(artifacts=lambda run_id, slug: [why.GRAPH, why.TRACE])
         # The run that is explained.
         self.explained: Snapshot | None = None
+        # What other programs use of the machine now.
+        self.load = SimpleNamespace(cores_of_others=lambda: 0.0, slowdown=lambda: 1.0)
 
     def submit(
         self, request: Any, parent: str | None = None, visitor: Visitor = NOBODY, *, continue_from: str | None = None
@@ -94,7 +97,9 @@ class FakeClient:
     def machines(self) -> dict[str, WorkerState]:
         return self.others
 
+    limits = Limits()
     places, submit_to_all, _worker = Client.places, Client.submit_to_all, Client._worker
+    forecast = Client.forecast
 
     def explain(self, run_id: str, visitor: Visitor = NOBODY) -> None:
         if self.refusal:

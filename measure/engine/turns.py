@@ -6,6 +6,7 @@ fastest is entered once more as a control. Those that may be the fastest get fur
 automatic, sampling goes on after its planned end for as long as the answer is not usable.
 """
 
+import itertools
 import math
 import random
 import time
@@ -20,7 +21,7 @@ from measure.engine.bench import Bench
 from measure.engine.record import TWIN, original
 from measure.judge import analysis
 from measure.judge.findings import TELLING, USUAL, findings, open_question
-from measure.judge.levels import Order, has_samples, levels_of
+from measure.judge.levels import RERUN, Levels, Order, has_samples, levels_of, slices_of
 from measure.judge.warnings import BUSY_DURING_CORES
 from measure.machine.environment import C_LIBRARY
 from measure.pool.dialogue import Dialogue, Part, SubjectFailed
@@ -30,13 +31,19 @@ from measure.run.run import DEFAULT_MEMORY, TIME_OVER, Replica, Status
 from measure.subject import messages
 from measure.subject.timing import LONG_CALL_S, TURN_S, WARM_S
 
-# All strategies have one process for so many rounds, and two for as many. A strategy that is so many times slower than
-# the fastest then goes on only where a call is shorter than a slice.
+# All strategies have one process for so many rounds, and two for as many. Those that are so many times slower than the
+# fastest are clearly no choice.
 FIRST_ROUNDS, FAR = 3, 3.0
-# Of such a slow strategy, a call may take this share of the time that is left: longer ones are timed once.
-_CALL_SHARE = 0.04
-# Rounds of the same processes, before it is looked whether further ones are needed.
+# Until there are enough for a ratio, a clearly slower strategy has slices whose call takes no more than this share of
+# the time that is left; then those that take this share of the time, so that they are spread over all of it.
+_CALL_SHARE, _SLOW_SHARE = 0.04, 0.02
+# Rounds of the same processes, before it is looked whether further ones are needed. One is where processes of one
+# strategy differ by more than reruns do.
 ROUNDS = 16
+# Where the variance of a latency is less than so many times that of reruns, more samples hardly make it less.
+_SHARP = 0.75
+# After the planned end it is asked so often whether the answer is usable.
+_ASK_EVERY_S = 1.0
 # Fastest strategies whose medians differ by no more are as good as each other.
 _EQUAL = 0.05
 # Processes are started within this share of the time that is left, so that there is some for turns.
@@ -67,11 +74,12 @@ class Turns:
     def __init__(self, bench: Bench, planned_s: float, end_s: float) -> None:
         self._bench, self._dialogues, self._clock = bench, bench.dialogues, bench.clock
         self._planned_s, self._end_s = planned_s - _LAST_S, end_s - _LAST_S
-        self._extended = ""  # why sampling goes on after its planned end
+        self._extended, self._asked_s = "", 0.0  # why sampling goes on after its planned end, and when that was asked
         self._room_bytes = bench.room_bytes()
         self._alive: list[Process] = []
         self._round = 0
-        self._published_s = self._clock.now_s
+        self._begun_s = self._published_s = self._clock.now_s
+        self._near: set[str] = set()
 
     def race(self, slugs: Sequence[str]) -> tuple[Status, str]:
         """Time all strategies; then those that may be the fastest, until the answer is known or the time is over. How
@@ -94,23 +102,22 @@ class Turns:
             near.append(bench.enter(first + TWIN, script_of(bench.request, first)))
             # A ratio needs two processes of both. The fastest come last, and stay where not all fit into memory.
             self._take_turns(dict.fromkeys([first, *others, *defaults, *next_, near[-1]], 2), FIRST_ROUNDS)
-            order = self._order()
         living = Counter(process.slug for process in self._alive)
-        far = {slug: count for slug, count in living.items() if slug in slugs and slug not in near}
-        far = {slug: count for slug, count in far.items() if self._call_s(slug) < WARM_S + TURN_S}
+        slow = {slug: count for slug, count in living.items() if slug in slugs and slug not in near}
         processes, most = 2, bench.settings.most_processes
-        while True:
-            fastest = next(iter(order.groups()), [])
+        for number in itertools.count(2):
+            fastest = self._fastest()
             wanted = {slug: processes if original(slug) in fastest else 2 for slug in near}
-            if not self._take_turns(wanted | far, ROUNDS):
+            if not self._take_turns(wanted | slow, ROUNDS):
                 break
-            order = self._order()
-            is_usable = not bench.settings.controls or not self._open_question()
-            if is_usable and len(next(iter(order.groups()), near)) == 1 and order.resolution <= TELLING:
+            evidence, order = self._levels(), self._order()
+            is_usable, fastest = not bench.settings.controls or not self._open_question(), self._fastest()
+            if is_usable and len(fastest) == 1 and order.resolution <= TELLING:
                 return "complete", "the fastest is told from all others"
-            if is_usable and processes == most:
-                return "complete", "more processes would hardly tell the fastest from others"
-            processes = min(processes + 1, most)
+            is_sharp = all(evidence.by_slug[slug].variance < _SHARP * RERUN**2 for slug in fastest)
+            if is_usable and (is_sharp or number >= most):
+                return "complete", "more samples would hardly tell the fastest from others"
+            processes = min(processes + (evidence.spread.deviation > RERUN), most)
         if bench.stopped:
             return "complete", f"a person has stopped it {_UNDECIDED}"
         if self._planned_s < self._end_s and not self._open_question():
@@ -131,9 +138,12 @@ class Turns:
         bench, now_s = self._bench, self._clock.now_s
         if bench.stopped or now_s > min(until_s, self._end_s):
             return False
-        if now_s <= self._planned_s or (now_s - self._published_s <= _PUBLISH_EVERY_S and bench.extended_s):
+        if now_s <= self._planned_s:
             return True
-        if question := self._open_question(_EQUAL):
+        if self._extended and now_s - self._asked_s < _ASK_EVERY_S:
+            return True
+        self._asked_s, question = now_s, self._open_question(_EQUAL)
+        if question:
             bench.extended_s = bench.forecast.max_seconds
             cores, granted = bench.watch.cores_of_others(), bench.record.environment.get("cores_granted")
             if cores > BUSY_DURING_CORES:
@@ -141,10 +151,16 @@ class Turns:
             self._extended = f"{question}: measuring longer"
         return bool(question)
 
+    def _levels(self) -> Levels:
+        return levels_of(self._bench.record.measurements, self._bench.record.analysis)
+
     def _order(self) -> Order:
         """The order, as far as it is clear now, of the strategies that have a rank."""
-        items, method = self._bench.record.measurements, self._bench.record.analysis
-        return Order(analysis.ranked(items, levels_of(items, method)), method)
+        return Order(analysis.ranked(self._bench.record.measurements, self._levels()), self._bench.record.analysis)
+
+    def _fastest(self) -> list[str]:
+        """The strategies that may be the fastest."""
+        return next(iter(self._order().groups()), [])
 
     def _enter_defaults(self, near: Sequence[str], timed: Sequence[str]) -> list[str]:
         """Enter those ``near`` the fastest, and the baseline where its calls are short, once more with the default
@@ -265,25 +281,27 @@ class Turns:
         if self._round > 1:
             order.sort(key=lambda process: (process.slug, process.place))
             random.Random(f"{self._bench.record.analysis.seed} {self._round}").shuffle(order)
-        near = {*self._order().within(FAR)}
         for process in sorted(order, key=lambda process: self._call_s(process.slug) > LONG_CALL_S):
             left_s = min(self._run_left_s, until_s - self._clock.now_s)
             if left_s < (call_s := self._call_s(process.slug)) or self._bench.stopped:
                 return False
-            if original(process.slug) in near or self._is_worth(process.slug, call_s):
+            if original(process.slug) in self._near or self._is_worth(process.slug, call_s):
                 self._turn(process)
-        if self._clock.now_s - self._published_s > _PUBLISH_EVERY_S:
+        if self._round == 1 or self._clock.now_s - self._published_s > _PUBLISH_EVERY_S:
             self._publish()
         return True
 
     def _is_worth(self, slug: str, call_s: float) -> bool:
-        """True where a slice of a strategy that is far behind the fastest is worth its time."""
-        item = self._bench[slug]
-        if call_s < WARM_S + TURN_S or not item.is_timed:
+        """True where a slice of a strategy that is clearly no choice is worth its time."""
+        item, now_s = self._bench[slug], self._clock.now_s
+        if not item.is_timed:
             return True
+        if has_samples(item):
+            slices = slices_of(item)[1]
+            return slices * max(call_s, WARM_S + TURN_S) < _SLOW_SHARE * (now_s - self._begun_s)
         is_baseline = slug == findings(self._bench.record).baseline
         end_s = self._end_s if is_baseline or self._extended else self._planned_s
-        return not has_samples(item) and call_s < _CALL_SHARE * (end_s - self._clock.now_s)
+        return call_s < max(_CALL_SHARE * (end_s - now_s), WARM_S + TURN_S)
 
     def _turn(self, process: Process) -> None:
         bench, slug = self._bench, process.slug
@@ -323,5 +341,8 @@ class Turns:
         return self._clock.left_s - _LIMIT_SHARE * (self._clock.bound_s or 0.0)
 
     def _publish(self) -> None:
+        """Publish the analysis of all samples, and note which strategies are near the fastest; after the planned end
+        those that may be the fastest."""
         self._bench.analyse()
         self._published_s = self._clock.now_s
+        self._near = {*(self._fastest() if self._extended else self._order().within(FAR))}

@@ -185,12 +185,12 @@ class Findings:
     @property
     def baseline_problem(self) -> str:
         """Why there is no speedup, as a clause; empty where there is."""
-        if self.baseline is None or self.baseline in self.levels:
-            return "" if self.baseline else "no strategy was asked for"
+        if self.baseline is None or any(row.factor for row in self.rows):
+            return ""
         row = self.row(self.baseline)
-        if row.median_s is not None:
-            return f"{self.baseline} {'has too few samples' if row.outcome == 'ok' else 'is wrong'}"
-        return f"{self.baseline} {'failed' if row.failed else 'was not timed'}"
+        if row.median_s is None:
+            return f"{self.baseline} {'failed' if row.failed else 'was not timed'}"
+        return f"{self.baseline} {'has too few samples' if row.outcome == 'ok' else 'is wrong'}"
 
     def row(self, slug: str) -> Row:
         return next(row for row in self.rows if row.slug == slug)
@@ -212,7 +212,8 @@ def findings(run: Run, *baselines: str | None, levels: Levels | None = None) -> 
     of_slugs = {slug: level for slug, level in of_slugs.items() if slug in enough}
     own = [item.strategy for item in strategies_of(run)]
     baseline = next((slug for slug in (*baselines, *USUAL, *own) if slug in own), None)
-    rows = _rows(run, of_slugs, baseline)
+    is_right = any(item.strategy == baseline and item.outcome == "ok" for item in run.measurements)
+    rows = _rows(run, of_slugs, baseline if is_right else None)
     by_slug = {row.slug: row for row in rows}
     first = run.ranking[0] if run.ranking else []
     # In a file from elsewhere, who leads may be missing.

@@ -15,7 +15,7 @@ from typing import Literal
 
 from measure.judge import pair
 from measure.judge.findings import strategies_of
-from measure.judge.levels import Level, Ratio, difference, turns_of
+from measure.judge.levels import Level, Ratio, difference, relative, turns_of
 from measure.run import text
 from measure.run.run import BASE, Analysis, Measurement, Replica, Run
 
@@ -158,7 +158,7 @@ def _of_leaders(both: pair.Pair, before: str, after: str) -> Level | None:
         if slug not in of.levels or both.baseline is None:
             return None
         itself = Level(0.0, 0.0, math.inf)
-        levels.append(itself if slug == both.baseline else difference(of.levels[slug], of.levels[both.baseline]))
+        levels.append(itself if slug == both.baseline else relative(of.levels[slug], of.levels[both.baseline]))
     return difference(levels[1], levels[0])
 
 

@@ -1,15 +1,15 @@
 """From samples to levels, intervals and ranks: pure functions, without a process, a clock or a page.
 
-One model: log(latency) = strategy + round + process + slice. A slice gives the lower quartile of its samples; least
-squares take out the rounds, which hold what the machine does to all strategies alike; a process gives the mean of its
-slices, and a strategy the mean of its processes. Two variances, between processes of one strategy and between slices of
-one process, are pooled over all strategies of the run, so that a strategy with few processes or few slices has a wider
-interval. Intervals are Student's, and ranks are ties up to what intervals separate.
+One model: log(latency) = strategy + round + process + slice, of lower quartiles throughout, since other programs make
+calls longer and never shorter. A slice gives the quartile of its samples, a round what it does to all strategies alike,
+a process the quartile of its slices without their rounds, and a strategy the mean of its processes. Intervals are
+Student's: from what processes of one strategy differ by, pooled over the run, from what slices of each strategy differ
+by, and from what reruns differ by. Ranks are ties up to what intervals separate.
 """
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import geometric_mean, median
 
 import numpy as np
@@ -23,14 +23,20 @@ from measure.run.run import BASE, DEFAULT_MEMORY, Analysis, Control, Latency, Me
 _QUANTILE = 0.25
 # In two runs of one comparison a ratio differs by more than the processes of either show: with this relative standard
 # deviation, intervals hold what ``python -m tests.benchmarks.sharpness`` says of them.
-RERUN = 0.03
+RERUN = 0.04
+# What slows the machine slows strategies that differ much not alike: the logarithm of a ratio is off by this share of
+# itself times the relative standard deviation of rounds. With it, of ratios measured beside a load 95% hold what is
+# measured without (``python -m tests.benchmarks.busy``).
+_UNEVEN = 0.75
 # Where no strategy has two processes, nothing tells what they differ by. One in some dozens is twice as slow.
 UNKNOWN_DEVIATION, UNKNOWN_DEGREES = 0.3, 4.0
 # A round is held to the usual pace as if by so many turns more: one in which a single process took its turn would
 # otherwise take what is that process' own for the machine's.
 _USUAL_TURNS = 1.0
-# Strategies and rounds are fitted in turns, until they stand still: a file from elsewhere may have very many of both.
-_MOST_STEPS, _EXACT = 200, 1e-13
+# Strategies and rounds are fitted in alternation; more steps change the last digits of noise.
+_STEPS = 15
+# The spread of a strategy's slices counts as if so many slices had that of the run, whose least is a clock's noise.
+_USUAL_SLICES, _LEAST_SLICE_VARIANCE = 10, 1e-6
 # A ratio needs so many processes and slices of either side: two slices say more of what other programs did in them.
 LEAST_PROCESSES, LEAST_SLICES = 2, 5
 # Wider than any interval that says something: its ends stay in the bounds of a run file.
@@ -48,11 +54,13 @@ def student_quantile(confidence: float, degrees: float) -> float:
 @dataclass(frozen=True)
 class Level:
     """The logarithm of a strategy's latency in seconds: an estimate, its variance (beside others of its run, whose pace
-    they share) and that variance's degrees of freedom."""
+    they share) and that variance's degrees of freedom; ``uneven``: how much of a difference to another level is not
+    sure, relative, as the machine's pace was not even."""
 
     log_mean: float
     variance: float
     degrees: float
+    uneven: float = 0.0
 
     def half(self, confidence: float) -> float:
         """Half of the Student-t interval of the logarithm, as far as its ends are still numbers."""
@@ -83,18 +91,24 @@ class Ratio:
 
 
 def difference(a: Level, b: Level) -> Level:
-    """The logarithm of ``a`` over ``b``. The variances of one run's levels are one pooled estimate, so that two have no
-    more degrees of freedom than one."""
+    """The logarithm of ``a`` over ``b``, by which they are ranked. The variances of one run's levels are pooled
+    estimates, so that two have no more degrees of freedom than one."""
     return Level(a.log_mean - b.log_mean, a.variance + b.variance, min(a.degrees, b.degrees))
+
+
+def relative(a: Level, b: Level) -> Level:
+    """The logarithm of ``a`` over ``b``, as an amount: how far they are apart is less sure than that they are."""
+    plain = difference(a, b)
+    return replace(plain, variance=plain.variance + (max(a.uneven, b.uneven) * plain.log_mean) ** 2)
 
 
 def ratio(a: Level, b: Level, confidence: float) -> Ratio:
     """Latency of ``a`` over that of ``b`` (Student's t on the logarithms)."""
-    return difference(a, b).ratio(confidence)
+    return relative(a, b).ratio(confidence)
 
 
 class Pairs:
-    """The comparisons of each pair of many levels, as `ratio` makes them, but a row at a time."""
+    """The `difference` of each pair of many levels, a row at a time."""
 
     def __init__(self, levels: Sequence[Level], confidence: float) -> None:
         self._log_means = np.array([level.log_mean for level in levels])
@@ -116,12 +130,10 @@ class Pairs:
 @dataclass(frozen=True)
 class Spread:
     """The relative standard ``deviation`` between processes of one strategy, over a run, and its degrees of freedom: 0
-    where no strategy has two processes. ``slices``: the deviation between slices of one process, 0.0 where it is part
-    of the former, as in a sweep."""
+    where no strategy has two processes."""
 
     deviation: float
     degrees: float
-    slices: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -138,18 +150,18 @@ class Levels:
 def levels_of(measurements: Sequence[Measurement], analysis: Analysis | None = None) -> Levels:
     """The levels of all measurements that have samples; ``analysis``: of the run, which may be a part of a sweep."""
     sampled = {item.strategy: [replica for replica in item.replicas if replica.samples_s] for item in measurements}
-    fitted = _fit({slug: replicas for slug, replicas in sampled.items() if replicas})
+    fit = _fit({slug: replicas for slug, replicas in sampled.items() if replicas})
     of_sweep = analysis.spread if analysis is not None else UNSET
-    spread = _run_spread(fitted) if of_sweep is UNSET else Spread(of_sweep[0], max(1.0, of_sweep[1]))
+    spread = _run_spread(fit) if of_sweep is UNSET else Spread(of_sweep[0], max(1.0, of_sweep[1]))
     by_slug = {}
-    for slug, values in fitted.logs.items():
-        of_processes = spread.deviation**2 / len(values)
-        of_slices = spread.slices**2 * float((1 / fitted.slices[slug]).sum()) / len(values) ** 2
-        of_mean, of_reruns = of_processes + of_slices, RERUN**2 / 2
+    for slug, values in fit.logs.items():
+        # A sweep's spread between processes is of all that they differ by.
+        of_slices = 0.0 if of_sweep is not UNSET else float(fit.variances[slug].sum()) / len(values) ** 2
+        of_mean, of_reruns = spread.deviation**2 / len(values) + of_slices, RERUN**2 / 2
         # By Welch and Satterthwaite, the constant having infinitely many.
         degrees = (spread.degrees or UNKNOWN_DEGREES) * ((of_mean + of_reruns) / max(of_mean, 1e-3 * of_reruns)) ** 2
-        by_slug[slug] = Level(float(values.mean()), of_mean + of_reruns, degrees)
-    return Levels(by_slug, fitted.logs, spread, fitted.pace)
+        by_slug[slug] = Level(float(values.mean()), of_mean + of_reruns, degrees, _UNEVEN * fit.pace)
+    return Levels(by_slug, fit.logs, spread, fit.pace)
 
 
 def spread_of(logs: Iterable[np.ndarray]) -> Spread:
@@ -161,15 +173,19 @@ def spread_of(logs: Iterable[np.ndarray]) -> Spread:
     return Spread(math.sqrt(squares / degrees) if degrees else UNKNOWN_DEVIATION, degrees)
 
 
-def _run_spread(fitted: "_Fit") -> Spread:
-    """Return both spreads of a run, by the method of moments: means of processes differ by what processes do and by
-    what their slices do (Searle, Casella and McCulloch 1992, "Variance Components", chapter 3)."""
-    both = spread_of(fitted.logs.values())
-    if not both.degrees:
-        return Spread(both.deviation, both.degrees, fitted.slice_deviation)
-    of_slices = sum(float((1 / counts).sum()) * (1 - 1 / len(counts)) for counts in fitted.slices.values())
-    variance = both.deviation**2 - fitted.slice_deviation**2 * of_slices / both.degrees
-    return Spread(math.sqrt(max(0.0, variance)), both.degrees, fitted.slice_deviation)
+def _run_spread(fit: "_Fit") -> Spread:
+    """The spread between processes beyond that of their slices, by the method of moments (Searle, Casella and McCulloch
+    1992, "Variance Components", chapter 3). Strategies count for less the more their slices differ."""
+    several = [(values, fit.variances[slug]) for slug, values in fit.logs.items() if len(values) > 1]
+    if not several:
+        return Spread(UNKNOWN_DEVIATION, 0.0)
+    degrees = np.array([len(values) - 1.0 for values, _ in several])
+    weights = np.array([1 / (variances.mean() + RERUN**2) for _, variances in several])
+    beyond = [
+        ((values - values.mean()) ** 2).sum() - variances.sum() * (1 - 1 / len(values)) for values, variances in several
+    ]
+    variance = float((weights * beyond).sum() / (weights * degrees).sum())
+    return Spread(math.sqrt(max(0.0, variance)), float((weights * degrees).sum() ** 2 / (weights**2 * degrees).sum()))
 
 
 def slices_of(item: Measurement) -> tuple[int, int]:
@@ -225,18 +241,17 @@ def control(measurements: Sequence[Measurement], levels: Levels, analysis: Analy
 
 @dataclass(frozen=True)
 class _Fit:
-    """What is left once rounds are taken out. ``logs``, ``slices``: the mean logarithm and the number of slices of each
-    process, float64 [processes] of each strategy; ``slice_deviation``, ``pace``: the relative standard deviations of
-    slices of one process and of rounds."""
+    """What is left once rounds are taken out. ``logs``: the logarithm of each process, the lower quartile of its
+    slices, with its variance, float64 [processes] of each strategy; ``pace``: the relative standard deviation of
+    rounds."""
 
     logs: dict[str, np.ndarray]
-    slices: dict[str, np.ndarray]
-    slice_deviation: float
+    variances: dict[str, np.ndarray]
     pace: float
 
 
 def _fit(timed: Mapping[str, Sequence[Replica]]) -> _Fit:
-    """Fit strategies and rounds in alternation."""
+    """Fit strategies and rounds in alternation, by quartiles (median polish, Tukey 1977, of another quantile)."""
     processes = [(place, replica) for place, replicas in enumerate(timed.values()) for replica in replicas]
     turns = [
         (place, number, round_number, value)
@@ -244,26 +259,49 @@ def _fit(timed: Mapping[str, Sequence[Replica]]) -> _Fit:
         for round_number, value in turns_of(replica)
     ]
     if not turns:
-        return _Fit({}, {}, 0.0, 0.0)
+        return _Fit({}, {}, 0.0)
     strategy, process, of_turns, value = map(np.array, zip(*turns, strict=True))
     rounds, places = np.unique(of_turns, return_inverse=True)
     # What fetches its memory anew scatters by more than a round does: the rounds are those of all others.
-    weight = np.array([not slug.endswith(DEFAULT_MEMORY) for slug in timed], dtype=float)[strategy]
-    of_rounds = np.zeros(len(rounds))
-    for _ in range(_MOST_STEPS):
-        of_strategies = np.bincount(strategy, value - of_rounds[places]) / np.bincount(strategy)
-        sums = np.bincount(places, weight * (value - of_strategies[strategy]))
-        shrunk = sums / (np.bincount(places, weight) + _USUAL_TURNS)
-        before, of_rounds = of_rounds, shrunk - shrunk.mean()
-        if np.abs(of_rounds - before).max() < _EXACT:
-            break
-    counts = np.bincount(process)
-    means = np.bincount(process, value - of_rounds[places]) / counts
-    squares = float((weight * (value - of_rounds[places] - means[process]) ** 2).sum())
-    degrees = max(1.0, float(weight.sum()) - len(counts) - len(rounds) + 1)
+    is_usual = np.array([not slug.endswith(DEFAULT_MEMORY) for slug in timed])[strategy]
+    if not is_usual.any():
+        is_usual[:] = True
+    usual_counts = np.bincount(places[is_usual], minlength=len(rounds))
+    of_rounds, of_strategies = np.zeros(len(rounds)), np.zeros(len(timed))
+    for _ in range(_STEPS):
+        of_strategies = _quartiles(value - of_rounds[places], strategy, len(timed))
+        rest = (value - of_strategies[strategy])[is_usual]
+        of_rounds = _quartiles(rest, places[is_usual], len(rounds)) * usual_counts / (usual_counts + _USUAL_TURNS)
+        of_rounds -= np.median(of_rounds)
+    alone = value - of_rounds[places]
+    logs, counts = _quartiles(alone, process, len(processes)), np.bincount(process)
+    variances = _slice_variances(alone - of_strategies[strategy], strategy, len(timed))
+    of_processes = variances[np.array([place for place, _ in processes])] / counts
     ends = np.cumsum([len(replicas) for replicas in timed.values()])[:-1]
-    logs, slices = (dict(zip(timed, np.split(of_each, ends), strict=True)) for of_each in (means, counts))
-    return _Fit(logs, slices, math.sqrt(squares / degrees), float(of_rounds.std()))
+    of_logs, of_variances = (dict(zip(timed, np.split(each, ends), strict=True)) for each in (logs, of_processes))
+    return _Fit(of_logs, of_variances, float(of_rounds.std()))
+
+
+def _quartiles(values: np.ndarray, groups: np.ndarray, count: int) -> np.ndarray:
+    """The lower quartile of the values of each group, float64 [count]; 0 of a group without any."""
+    ordered = values[np.lexsort((values, groups))]
+    sizes = np.bincount(groups, minlength=count)
+    starts, places = np.cumsum(sizes) - sizes, _QUANTILE * np.maximum(sizes - 1, 0)
+    low, high = (np.minimum(starts + end(places).astype(int), len(values) - 1) for end in (np.floor, np.ceil))
+    part = places - np.floor(places)
+    return np.where(sizes > 0, ordered[low] * (1 - part) + ordered[high] * part, 0.0)
+
+
+def _slice_variances(rest: np.ndarray, strategy: np.ndarray, count: int) -> np.ndarray:
+    """The variance of the lower quartile of one slice of each strategy; that of n slices is a n-th of it. The density
+    at the quartile is that between two others (Siddiqui 1960, see Koenker 2005, "Quantile Regression", 3.4)."""
+    low, high = _QUANTILE - 0.15, _QUANTILE + 0.15
+    own = [rest[strategy == number] for number in range(count)]
+    squares = np.array([(np.subtract(*np.quantile(values, (high, low))) / (high - low)) ** 2 for values in own])
+    sizes = np.array([len(values) for values in own])
+    usual = float(np.median(squares[sizes >= _USUAL_SLICES])) if (sizes >= _USUAL_SLICES).any() else squares.mean()
+    pooled = (sizes * squares + _USUAL_SLICES * usual) / (sizes + _USUAL_SLICES)
+    return np.maximum(_QUANTILE * (1 - _QUANTILE) * pooled, _LEAST_SLICE_VARIANCE)
 
 
 def turns_of(replica: Replica) -> Iterator[tuple[int, float]]:
@@ -296,7 +334,7 @@ class Order:
 
     def separated(self, slower: str, faster: str) -> bool:
         """True if the one is slower than the other beyond chance."""
-        return ratio(self._levels[slower], self._levels[faster], self._of_each).low > 1
+        return difference(self._levels[slower], self._levels[faster]).interval(self._of_each)[0] > 1
 
     @property
     def resolution(self) -> float:

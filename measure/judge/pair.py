@@ -12,7 +12,7 @@ from datetime import datetime
 
 from measure.judge import warnings
 from measure.judge.findings import USUAL, Findings, Row, findings
-from measure.judge.levels import Level, difference
+from measure.judge.levels import Level, difference, relative
 from measure.machine import environment
 from measure.run import text
 from measure.run.run import Run
@@ -112,7 +112,7 @@ def _times(before: Row | None, after: Row | None) -> Level | None:
 def _relative(then: Findings, now: Findings, slug: str, baseline: str | None) -> Level | None:
     if baseline in (None, slug) or any(name not in of.levels for name in (slug, baseline) for of in (then, now)):
         return None
-    before, after = (difference(of.levels[slug], of.levels[str(baseline)]) for of in (then, now))
+    before, after = (relative(of.levels[slug], of.levels[str(baseline)]) for of in (then, now))
     return difference(after, before)
 
 

@@ -119,8 +119,8 @@ class Analysis(Struct, frozen=True, kw_only=True):
 
     version: Annotated[int, Meta(ge=1, le=6)] = 6
     method: Words = (
-        "log latency = strategy + round + process + slice, of the lower quartile of a slice's samples; variances of "
-        "processes and of slices, pooled, student-t, bonferroni for comparisons with the fastest"
+        "log latency = strategy + round + process + slice, by lower quartiles; variances of processes, slices and "
+        "reruns, student-t, bonferroni for comparisons with the fastest"
     )
     confidence: Annotated[float, Meta(ge=0.5, le=0.9999)] = 0.95
     margin: Share = 0.03  # no tie is said to be closer

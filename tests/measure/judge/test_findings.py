@@ -259,7 +259,7 @@ def test_other_modes_and_less_memory_would_change_it() -> None:
     items = [replace(item, memory=memory(peak)) for item, peak in zip(run.measurements, peaks, strict=True)]
     eager, graph, thrifty = answer.others(findings(analyse(replace(run, measurements=items))))
     assert "loop.eager, 9.00 ms" in eager and "batched.graph, 1.50 ms" in graph
-    assert "vectorized_map.graph, 1000 B and 1.80 ms" in thrifty
+    assert "vectorized_map.graph, 1000 B and 1.8 ms" in thrifty
 
 
 def test_of_another_mode_all_that_tie_are_named_but_no_chunk_that_is_the_whole_batch() -> None:

@@ -142,7 +142,7 @@ def test_of_two_equals_one_is_rarely_called_slower_and_of_twelve_one_rarely_no_l
 
 
 def test_intervals_of_ratios_hold_beside_programs_that_come_and_go_however_few_slices_there_are() -> None:
-    """The more slices a strategy has the narrower its interval, and nine of ten hold the true ratio."""
+    """Nine of ten hold the true ratio."""
     latencies_s = {"a": 2.5e-4, "b": 4.5e-4, "base": 2e-3, "long": 0.04, "longest": 0.15}
     for factor, rounds in ((1.5, 0), (2.0, ROUNDS), (3.0, ROUNDS), (2.0, 3 * ROUNDS)):
         held = Counter[str]()
@@ -151,7 +151,6 @@ def test_intervals_of_ratios_hold_beside_programs_that_come_and_go_however_few_s
             for slug in by_slug.keys() - {"base"}:
                 ratio = levels.ratio(by_slug[slug], by_slug["base"], 0.95)
                 held[slug] += ratio.low <= latencies_s[slug] / latencies_s["base"] <= ratio.high
-            assert (by_slug["a"].variance < by_slug["longest"].variance) == (rounds > 0)
         assert min(held.values()) >= stats.binom.ppf(0.05, 40, 0.9), (factor, rounds, held)
         assert held.total() >= 0.9 * 4 * 40, (factor, rounds, held)
 

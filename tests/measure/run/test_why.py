@@ -37,7 +37,7 @@ def words(why_of: Why, **more: Any) -> str:
         (replace(EAGER, traces_per_call=1, building_s=6 * MS, python_s=3 * MS),
          ("every call traces 1.00 functions anew", "60% of its time in building graphs")),
         (replace(FUSED, fallbacks=["Where", "Sort"], loops=1),
-         ("falls back to a while loop for `Where`, `Sort`", "1 fusion and a loop", "55% of its time in dispatch, 45% in ops")),
+         ("falls back to a while loop for `Where`, `Sort`", "1 fusion and a loop", "dispatch, 45% in ops")),
         (ON_GPU, ("2 kernels on the GPU, most of their time in `gemm`", "while the GPU works for 90%")),
         (ELEMENT, ("81 ops and 20 kernels of XLA's", "XLA compiles the element function by itself")),
         (replace(GRAPH, ops=ran(("PyFunc", 50, 1 * MS))), ("leaves TensorFlow for Python 50 times",)),

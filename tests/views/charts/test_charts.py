@@ -6,7 +6,7 @@ from typing import Any
 import altair
 import numpy as np
 import pytest
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from measure.judge.findings import Findings, Row, findings
 from measure.judge.verdict import verdict
@@ -96,12 +96,11 @@ class TestPicture:
         assert notes["chunked.xla"] == "not timed: Cancelled before it was sampled." and notes["batched.xla"] == ""
 
     def test_rows_fill_in_the_quickest_first(self):
-        run = synthetic.partial(2)
-        frame = latency_memory_error.frame(
-            findings(run), {"loop.eager": 0.0014, "map_fn.graph": 0.011, "batched.xla": 9.0}
-        )
+        rough_s, run = {"loop.eager": 0.0014, "map_fn.graph": 0.011, "batched.xla": 9.0}, synthetic.partial(2)
+        items = [structs.replace(item, rough_s=rough_s.get(item.strategy, UNSET)) for item in run.measurements]
+        frame = latency_memory_error.frame(findings(structs.replace(run, measurements=items)))
         assert frame["strategy"].to_list()[2:4] == ["loop.eager", "map_fn.graph"] and len(frame) == len(synthetic.TIMED)
-        assert frame["value"].to_list()[2:4] == ["about 1 ms", "about 10 ms"] and not frame["rough"].iloc[0]
+        assert frame["value"].to_list()[2:4] == ["~1 ms", "~10 ms"] and not frame["rough"].iloc[0]
         assert set(frame["note"][4:]) == {"sampling …"} and set(frame["peak_at"].notna()) == {True}
 
     def test_its_marks_without_text_are_no_picture_without_a_name(self):

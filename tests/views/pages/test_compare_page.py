@@ -9,6 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 import strategies
 import workloads
+from measure.judge.findings import findings
+from measure.judge.verdict import verdict
 from measure.machine import environment
 from measure.store.queue import WorkerState
 from tests import synthetic
@@ -165,7 +167,7 @@ def test_the_picture_is_there_from_the_start_and_the_bar_says_what_is_left_of_wh
     fake.show(run, "queued", position=1)
     (waiting,) = open_page(run=RUN_ID).get("vega_lite_chart")
     told = {"message": ", ".join(synthetic.TIMED), "round_number": 3, "elapsed_s": 6.0}
-    fake.show(run, "running", remaining_s=2.0, rough_s={"loop.eager": 0.0014}, **told)
+    fake.show(run, "running", remaining_s=2.0, **told)
     app = open_page(run=RUN_ID)
     (chart,) = app.get("vega_lite_chart")
     (bar,) = app.get("progress")
@@ -175,6 +177,18 @@ def test_the_picture_is_there_from_the_start_and_the_bar_says_what_is_left_of_wh
     fake.show(run, "running", remaining_s=0.2, **told)
     (bar,) = open_page(run=RUN_ID).get("progress")
     assert bar.proto.value < 100 and " 0 s left" not in bar.proto.text
+
+
+def test_while_a_run_goes_on_its_answer_so_far_is_there_and_how_much_longer_it_may_take(fake):
+    run = replace(synthetic.run(RUN_ID, unhappy=False), finished=None)
+    words_ = "other programs use 1.4 of 2 cores: measuring longer"
+    fake.show(run, "running", message=words_, elapsed_s=24.0, remaining_s=40.0, extended_s=64.0)
+    app = open_page(run=RUN_ID)
+    (bar,) = app.get("progress")
+    assert f"{words_} · 24 s elapsed · up to 40 s more" in bar.proto.text
+    assert f"So far: {verdict(findings(run))}" in words(app)
+    fake.show(synthetic.partial(0, RUN_ID), "running", elapsed_s=1.0)
+    assert "The answer appears here." in words(open_page(run=RUN_ID))
 
 
 def test_a_run_is_cancelled_or_ended_with_what_it_knows_where_that_can_be(fake):

@@ -1,5 +1,7 @@
 """Where a page says what a run cannot tell: beside the verdict whole, and of strategies where notes are."""
 
+import dataclasses
+
 from msgspec.structs import replace
 
 from measure.judge import warnings
@@ -8,7 +10,7 @@ from measure.run.run import Warning
 from tests import synthetic
 from tests.pages import RUN_ID, FakeClient, open_page
 from views.result import problems
-from views.result.heading import doubts
+from views.result.heading import doubts, doubts_of
 
 DRIFT = Warning(code="drift", message="the machine became 30% slower: close others and measure again")
 CHANGED = Warning(code="changed", message="checksums do not fit $.verdict")
@@ -36,6 +38,14 @@ def test_doubts_stand_beside_the_verdict_and_notes_apart_noise_of_strategies_fir
     assert any("do not fit $.verdict" in element.value.replace("\\", "") for element in app.markdown)
     [box] = [element for element in app.expander if element.label == "Good to know (4)"]
     assert box.proto.expanded, "for the noise in it"
+
+
+def test_load_is_a_detail_where_the_answer_is_usable() -> None:
+    busy = warnings.warning("busy_during", cores=1.4)
+    result = findings(replace(synthetic.run(RUN_ID, unhappy=False), warnings=[busy]))
+    for word, is_doubt, is_note in (("clear", False, True), ("tie", False, True), ("cannot tell", True, False)):
+        found = dataclasses.replace(result, word=word)
+        assert (doubts_of(found) != []) == is_doubt and (busy.message in problems.notes(found)) == is_note
 
 
 def test_a_sweep_says_at_which_points_its_machine_was_busy() -> None:
