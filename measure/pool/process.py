@@ -122,10 +122,10 @@ class Python:
 
 
 def environment() -> dict[str, str]:
-    """The variables of hosts and subjects: quiet native logs, and no threads of OpenBLAS, which would be started before
-    a fork; both where nobody has set them."""
-    quiet = {"OPENBLAS_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "1"}
-    return {name: os.environ.get(name, value) for name, value in quiet.items()} | {"PYTHONUNBUFFERED": "1"}
+    """The variables of hosts and subjects. Native logs warn, whatever is set here: they say why a process crashed.
+    OpenBLAS has no threads, which would be started before a fork, unless somebody has set them."""
+    threads = os.environ.get("OPENBLAS_NUM_THREADS", "1")
+    return {"OPENBLAS_NUM_THREADS": threads, "TF_CPP_MIN_LOG_LEVEL": "1", "PYTHONUNBUFFERED": "1"}
 
 
 def kill_group(pid: int) -> None:

@@ -11,6 +11,7 @@ import pytest
 from measure.pool import launcher as module
 from measure.pool.dialogue import ended
 from measure.pool.launcher import Events, Launcher
+from measure.pool.process import environment
 from measure.subject.messages import Spec
 from tests.deadlines import ANSWER_S, GONE_S, RUN_S
 from tests.engine import descendants, eventually, is_alive, running_host, talk
@@ -61,6 +62,13 @@ def test_the_end_of_a_process_becomes_an_outcome_and_keeps_its_last_words():
     logged = "2026-01-01 12:00:00.123456: E external/local_xla/cuda_platform.cc:51] failed call to cuInit: UNKNOWN"
     failure = ended({"status": -signal.SIGSEGV, "tail": f"free(): invalid size\n{logged}\n"})
     assert failure.error.message.endswith(": free(): invalid size"), "and no line of TensorFlow's log"
+
+
+def test_logs_tell_of_a_native_crash_for_want_of_memory_at_any_level(monkeypatch: pytest.MonkeyPatch):
+    """At level 3 nothing is said, and at 0 a dump pushes it out of what is kept."""
+    for level in "03":
+        monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", level)
+        assert environment()["TF_CPP_MIN_LOG_LEVEL"] == "1"
 
 
 def test_a_host_stays_fit_for_forks_and_little_lies_below_a_call(host: Launcher):
