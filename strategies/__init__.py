@@ -89,9 +89,13 @@ def unsupported(strategy: Strategy, workload: Workload) -> str | None:
     chosen, mode = mapper(strategy.mapper), strategy.mode
     if mode in chosen.unsupported:
         return chosen.unsupported[mode]
+    # The facts of a user function name the mappers of that time: a later one counts as one of its kind.
+    kind = "loop" if chosen.side_effects == "per element" else "vectorized_map"
     for pattern, why in workload.unsupported.items():
         if fnmatchcase(f"{strategy.mapper}.{mode}", pattern):
             return why
+        if workload.own and chosen.takes_elements and fnmatchcase(f"{kind}.{mode}", pattern):
+            return why if chosen.side_effects else f"{why}: {chosen.slug} does not set side_effects"
     case = Case(workload, workload.default_size(), workload.dtypes[0])
     elements, results = case.leaves(workload.element_input), case.leaves(workload.element_output)
     for leaves, what in ((elements, "elements"), (results, "results")):

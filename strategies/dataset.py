@@ -43,6 +43,7 @@ MAPPER = (
         summary="a tf.data pipeline calls the function for each slice and batches the results; "
         "eager, it traces every time",
         apply=map_with_dataset,
+        side_effects="per element",
         apply_ragged=map_ragged_with_dataset,
         steps="pipeline",
         unsupported=_UNSUPPORTED,
@@ -55,6 +56,7 @@ MAPPER = (
         title="tf.data map of chunks",
         summary="a tf.data pipeline that batches first, so that each call works on a chunk, vectorised",
         apply=map_batches_with_dataset,
+        side_effects="once",
         steps="pipeline",
         one_shape=vectorized_map.ONE_SHAPE,
         unsupported=_UNSUPPORTED,

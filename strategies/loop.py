@@ -33,6 +33,7 @@ MAPPER = (
         summary="for each slice: call the function, then tf.stack; "
         "in a tf.function the loop is unrolled into the graph",
         apply=map_with_loop,
+        side_effects="per element",
         apply_ragged=map_ragged_with_loop,
         steps="python",
         # Unrolled into one program, the loop takes XLA seconds to minutes to compile.
@@ -44,6 +45,7 @@ MAPPER = (
         title="Loop, compiled function",
         summary="the Python loop over an element function that tf.function traces once: fewer Python steps per element",
         apply=map_with_loop,
+        side_effects="per element",
         apply_ragged=map_ragged_with_loop,
         steps="python",
         compiled=True,

@@ -52,6 +52,7 @@ MAPPER = (
         summary="calls the function slice by slice: "
         "a Python loop when eager, one tf.while_loop in a graph and under XLA",
         apply=map_with_map_fn,
+        side_effects="per element",
         apply_ragged=map_with_map_fn,
         one_shape={"xla": "XLA has no kernel for the variants that tf.map_fn makes of a tf.RaggedTensor"},
         options=(PARALLEL_ITERATIONS,),
@@ -62,6 +63,7 @@ MAPPER = (
         title="tf.while_loop",
         summary="a loop that TensorFlow runs, writing each output into a TensorArray: tf.map_fn written out",
         apply=map_with_while_loop,
+        side_effects="per element",
         default_modes=(),
         options=(PARALLEL_ITERATIONS,),
         order=22,
@@ -71,6 +73,7 @@ MAPPER = (
         title="AutoGraph loop",
         summary="for index in tf.range(n) inside tf.function, which AutoGraph turns into a tf.while_loop",
         apply=map_with_autograph,
+        side_effects="per element",
         # Eager, AutoGraph does nothing: this would be the Python loop again.
         modes=("graph", "xla"),
         default_modes=(),

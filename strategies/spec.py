@@ -34,7 +34,8 @@ class Mapper:
 
     Of its ``modes``, those in ``default_modes`` are what "default" stands for. ``unsupported`` says of modes in a
     sentence why they cannot work, ``one_shape`` why elements and results need one shape. ``steps``, of which forecasts
-    are made, is how it goes through the batch.
+    are made, is how it goes through the batch. ``side_effects`` is how often an op that
+    asserts, prints or assigns runs; a mapper that does not say is not measured where there is one.
 
     ``element`` is which of the workload's element functions is mapped; a ``numpy_element`` gets variables as arrays.
     ``arrays``: the batch is handed over as NumPy arrays, not tensors. ``compiled``: the element function is a
@@ -57,6 +58,7 @@ class Mapper:
     unsupported: Mapping[str, str] = field(default_factory=dict)
     apply_ragged: Callable[..., Any] | None = None
     one_shape: Mapping[str, str] = field(default_factory=dict)
+    side_effects: Literal["per element", "once"] | None = None
 
     @property
     def memory(self) -> Literal["events", "events_with_numpy", "tracemalloc"]:

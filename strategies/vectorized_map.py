@@ -59,6 +59,7 @@ MAPPER = (
         title="tf.vectorized_map",
         summary="rewrites the function's ops into ops on the whole batch; eager, it traces anew on every call",
         apply=map_with_vectorized_map,
+        side_effects="once",
         steps="vectorised",
         one_shape=ONE_SHAPE,
         options=(_FALLBACK,),
@@ -69,6 +70,7 @@ MAPPER = (
         title="Vectorised chunks",
         summary="chunks of a few elements, each vectorised, one after another: memory follows the chunk, not the batch",
         apply=map_in_chunks,
+        side_effects="once",
         steps="chunks",
         one_shape=ONE_SHAPE,
         # Eager, every chunk would be traced anew.

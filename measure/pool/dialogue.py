@@ -17,7 +17,7 @@ import msgspec
 from measure.pool.clock import Clock, TimeIsUp
 from measure.pool.launcher import HOST_START_S, Event, Events, Launcher
 from measure.pool.privacy import cleaned
-from measure.pool.process import how_ended, signal_of
+from measure.pool.process import NOISE, how_ended, signal_of
 from measure.run.run import TIME_OVER, Error, OutcomeName
 from measure.subject import messages
 from measure.subject.messages import Command, Failed, Said, Spec, disturbed
@@ -39,6 +39,13 @@ _END_S = 5.0
 # What a process that dies for want of memory prints before: C++'s exception, and TensorFlow's allocator, after whose
 # refusal some kernels crash.
 _OUT_OF_MEMORY = {"bad_alloc": "bad_alloc", "ran out of memory trying to allocate": "ResourceExhausted"}
+# What a process does until it says this, or once it has said `Checked`.
+_STEPS: dict[type[Said], str] = {
+    messages.Anew: "making or checking its first call",
+    messages.Checked: "its memory was measured",
+    messages.FirstCall: "making its first call",
+    messages.Sampled: "it was timed",
+}
 
 
 class Cancelled(Exception):
@@ -98,7 +105,7 @@ class Dialogues:
     ) -> Part[S]:
         """The next ``wanted`` message; earlier ones go to ``take``. ``patience_s``: seconds until the subject is
         killed, asked again when they have passed. Raises `SubjectFailed`."""
-        begun_s = self.clock.now_s
+        begun_s, step = self.clock.now_s, _STEPS.get(wanted, "")
         while True:
             event = self._unheard.pop(subject, None) or (yield subject, begun_s + patience_s())
             if event is None:
@@ -111,7 +118,7 @@ class Dialogues:
                     type_, silent = "Timeout", f"no answer within {patience_s():.0f} s"
                 raise SubjectFailed("timeout", Error(type=type_, message=f"{silent}, so the process was ended"))
             if event.kind == "exit":
-                raise ended(cleaned(event.fields))
+                raise ended(cleaned(event.fields), step)
             try:
                 # The one door through which a process's words come into a run: no folder of a person's does.
                 message = messages.read(cleaned(event.fields))
@@ -123,6 +130,7 @@ class Dialogues:
                 raise SubjectFailed(message.outcome, error)
             if isinstance(message, wanted):
                 return message
+            step = _STEPS.get(type(message), step)
             if take is not None:
                 take(message)
 
@@ -225,9 +233,9 @@ class Dialogues:
         return len(self._alive)
 
 
-def ended(fields: dict[str, Any]) -> SubjectFailed:
-    """The failure of a strategy whose process ended when it should have gone on, from the event's fields."""
-    status, tail = fields["status"], fields.get("tail", "")
+def ended(fields: dict[str, Any], step: str = "") -> SubjectFailed:
+    """The failure of a strategy whose process ended while a ``step`` went on, from the event's fields."""
+    status, tail = fields["status"], NOISE.sub("", fields.get("tail", ""))
     if status is None:
         return SubjectFailed("failed", Error(type=_LOST, message=HOST_LOST))
     outcome: OutcomeName = "out_of_memory"
@@ -237,4 +245,9 @@ def ended(fields: dict[str, Any]) -> SubjectFailed:
         kind, how = "SIGKILL", "was ended by the system, whose memory ran out"
     else:
         outcome, kind, how = "failed", signal_of(status) if status < 0 else "Exit", how_ended(status, tail)
-    return SubjectFailed(outcome, Error(type=kind, message=f"the process {how}", detail=tail))
+    message = f"the process {how}"
+    if step and kind in ("SIGABRT", "SIGSEGV"):
+        message = f"TensorFlow crashed ({kind}) while {step}" + "".join(how.partition(": ")[1:])
+        if fields.get("onednn"):
+            message += ". oneDNN may be the cause: start Mapbench with TF_ENABLE_ONEDNN_OPTS=0 to rule it out"
+    return SubjectFailed(outcome, Error(type=kind, message=message, detail=tail))

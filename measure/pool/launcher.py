@@ -62,7 +62,7 @@ class HostState:
 class Event:
     """A message of a subject, or its end. ``fields`` of a message: its line as it came, or the object in it. Of an end:
     ``status`` (negative: the signal that ended it; None: it was lost with its host), ``for_memory`` (the kernel
-    ended it, for want of memory) and ``tail`` (the last of what it has printed)."""
+    ended it, for want of memory), ``tail`` (the last of what it has printed) and ``onednn`` (it was on)."""
 
     subject: int
     kind: Literal["message", "exit"]
@@ -277,7 +277,8 @@ class Launcher:
         # A line that is cut at its beginning may be a path that nobody knows as one any more.
         whole = subject.tail.partition(b"\n")[2] if len(subject.tail) == _TAIL_BYTES else b""
         tail = (whole or subject.tail).decode(errors="replace")
-        subject.say("exit", {"status": status, "for_memory": for_memory, "tail": tail})
+        onednn = (self._state.details or {}).get("onednn")
+        subject.say("exit", {"status": status, "for_memory": for_memory, "tail": tail, "onednn": onednn})
 
     # --- the host ----------------------------------------------------------------------------------------------------
 

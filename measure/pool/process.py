@@ -35,8 +35,14 @@ _MEANING = {
 }
 # What names the reason at the end of a traceback. TensorFlow writes advice below it.
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit)(?::.*)?")
-# Lines of TensorFlow's log under the severity with which it ends a process: «… 12:00:00.0 123 cuda.cc:51] no GPU».
-_CHATTER = re.compile(r"(\d{4}-\d\d-\d\d \S+: [IWE] |[IWE]\d{4} \d\d:\d\d:\d\d)")
+# Lines of TensorFlow's log under the severity with which it ends a process, and the stack below its last words.
+_CHATTER = re.compile(r"\d{4}-\d\d-\d\d \S+: [IWE] |[IWE]\d{4} \d\d:\d\d:\d\d|\*\*\* Check failure|@ ")
+# Lines that TensorFlow logs at any start, most of them where there is no GPU.
+NOISE = re.compile(
+    "^.*(All log messages before absl|oneDNN custom operations|binary is optimized|To enable the following|to cuInit|"
+    "Could not find cuda|Unable to register cu|placer already).*\n?",
+    re.MULTILINE,
+)
 _LONGEST_REASON = 300
 
 
@@ -122,10 +128,10 @@ class Python:
 
 
 def environment() -> dict[str, str]:
-    """The variables of hosts and subjects: quiet native logs, and no threads of OpenBLAS, which would be started before
-    a fork; both where nobody has set them."""
-    quiet = {"OPENBLAS_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "1"}
-    return {name: os.environ.get(name, value) for name, value in quiet.items()} | {"PYTHONUNBUFFERED": "1"}
+    """The variables of hosts and subjects. Native logs warn, whatever is set here: they say why a process crashed.
+    OpenBLAS has no threads, which would be started before a fork, unless somebody has set them."""
+    threads = os.environ.get("OPENBLAS_NUM_THREADS", "1")
+    return {"OPENBLAS_NUM_THREADS": threads, "TF_CPP_MIN_LOG_LEVEL": "1", "PYTHONUNBUFFERED": "1"}
 
 
 def kill_group(pid: int) -> None:
@@ -149,7 +155,7 @@ def how_ended(status: int | None, printed: str) -> str:
         how = _MEANING.get(name := signal_of(status), f"was ended by {name}")
     else:
         how = f"ended by itself with exit status {status}"
-    lines = [line for line in map(str.strip, printed.splitlines()) if line and not _CHATTER.match(line)]
+    lines = [line for line in map(str.strip, NOISE.sub("", printed).splitlines()) if line and not _CHATTER.match(line)]
     if not lines or status in (0, -signal.SIGKILL):
         return how
     reason = next((line for line in reversed(lines) if _EXCEPTION.fullmatch(line)), lines[-1])

@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import strategies
 from measure.run import forecast, text
 from measure.run.request import Request, case_of
 from measure.run.run import Point
@@ -12,6 +13,8 @@ from measure.run.sweep_request import SweepRequest
 
 # The share of the available memory that a run may plan with: forecasts are right within a factor, not to the byte.
 _USABLE = 0.9
+# The same for a memory limit; and what TensorFlow's runtime needs, its allocator begins with and gives to any tensor.
+_SPARE, _RUNTIME_BYTES, _REGION_BYTES, _LEAST_BYTES = 1.1, 2**16, 2**21, 256
 # The first turns of a process, in which it comes to its pace: seconds, and calls, at the least.
 _TURNS_S, _TURNS = 0.12, 4
 # Of a sweep's budget, what is needed by forecast until then: further turns, of some seconds a point, have the rest.
@@ -21,33 +24,59 @@ _NEEDED_SHARE, _POINT_S = 0.8, 5.0
 def check(request: Request, available_bytes: int, most_bytes: int | None = None) -> str | None:
     """Return the sentence that says why a comparison cannot fit into memory and what would; None where it can.
     ``available_bytes``: what the machine can give now; ``most_bytes``: what a run may have, where that is limited."""
-    case = case_of(request)
+    case, slugs = case_of(request), request.strategies
+    able = [slug for slug in slugs if not strategies.unsupported(strategies.parse(slug), case.workload)] or slugs
     limit_bytes = math.inf if request.memory_limit_mib is None else 2**20 * request.memory_limit_mib
     usable_bytes = min(_USABLE * available_bytes, math.inf if most_bytes is None else most_bytes)
 
-    def needed_bytes(batch: int) -> tuple[int, int]:
-        """Of inputs and output alone; and of the thriftiest strategy or the float64 reference, which is computed whole,
-        with its inputs in its process."""
+    def needed_bytes(batch: int, limit_bytes: float) -> float:
+        """Of the thriftiest strategy or the float64 reference, which is computed whole, with its inputs in its process;
+        infinite where that strategy does not fit the limit."""
         smaller = replace(case, size={**case.size, "batch": batch})
-        least_peak_bytes = min(forecast.estimate(smaller, slug).peak_bytes for slug in request.strategies)
-        largest_bytes = max(least_peak_bytes, smaller.reference_bytes)
-        return smaller.tensor_bytes, smaller.read_bytes + largest_bytes + forecast.PROCESS_BYTES
+        read, output = smaller.read_bytes, smaller.output_bytes
+        peak = min(forecast.estimate(smaller, slug).peak_bytes for slug in able)
+        beside = max(peak - output, _RUNTIME_BYTES)
+        if beside >= output:  # results of single elements
+            beside += _LEAST_BYTES * batch
+        # Twice beside, since it is scattered, and its forecast is rough.
+        if not fits_allocator(limit_bytes, [_SPARE * size for size in (read, output, beside, beside)]):
+            return math.inf
+        return read + max(peak, smaller.reference_bytes) + forecast.PROCESS_BYTES
 
     def is_too_large(batch: int) -> bool:
-        tensor_bytes, all_bytes = needed_bytes(batch)
-        return tensor_bytes > limit_bytes or all_bytes > usable_bytes
+        return needed_bytes(batch, limit_bytes) > usable_bytes
 
-    if not is_too_large(case.batch):
-        return None
-    tensor_bytes, all_bytes = needed_bytes(case.batch)
-    if tensor_bytes > limit_bytes:
-        takes, limit = text.size(tensor_bytes), request.memory_limit_mib
+    all_bytes = needed_bytes(case.batch, math.inf)
+    if case.tensor_bytes > limit_bytes:
+        takes, limit = text.size(case.tensor_bytes), request.memory_limit_mib
         reason = f"inputs and output alone take {takes}, and the memory limit is {limit} MiB"
-    else:
+    elif all_bytes > usable_bytes:
         reason = f"it needs about {text.size(all_bytes)}, and {text.size(usable_bytes)} can be used"
+    else:
+        return None
     largest = bisect.bisect_left(range(1, case.batch), True, key=is_too_large)
-    advice = f"batch={largest} is the largest that fits" if largest else "no batch fits: make the other sizes smaller"
+    advice = f"by forecast batch={largest} fits" if largest else "no batch fits: make the other sizes smaller"
     return f"This cannot fit: {reason}; {advice}."
+
+
+def fits_allocator(limit_bytes: float, tensors: Iterable[float]) -> bool:
+    """Return True if TensorFlow's allocator has room for tensors, in this order. Its regions double in size. A tensor
+    lies in one, and takes all of a chunk that is not twice as large. Source: tsl/framework/bfc_allocator.cc."""
+    rest, left, region = 0.0, limit_bytes, _REGION_BYTES
+    for size in tensors:
+        if size <= rest:
+            chunk, rest = rest, 0.0
+        elif size > left:
+            return False
+        else:
+            chunk = region
+            while chunk < size:
+                chunk *= 2
+            region, chunk = max(chunk, 2 * region), min(chunk, left)
+            left -= chunk
+        if chunk >= 2 * size:
+            rest = max(rest, chunk - size)
+    return True
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,7 @@
 import re
 from collections.abc import Collection, Iterable
 
-# Mappers by how often they run an op of the element function: for each element, or once for many of them.
-ONE_BY_ONE = ("loop", "loop_compiled", "map_fn", "while_loop", "autograph", "dataset")
-VECTORISED = ("vectorized_map", "chunked", "dataset_batched")
+import strategies
 
 _RANDOM = "Random|Multinomial|Stateful(?!PartitionedCall)|RngRead|TruncatedNormal|Parameterized|SampleDistorted"
 _ASSIGNS = "Assign|Resource(Scatter|Apply|SparseApply)|LookupTable(?!Find|Size|Export)"
@@ -34,6 +32,10 @@ def of(ops: Collection[str], *, changes: bool, prints: bool) -> tuple[bool, list
     gave different results; ``prints``: it prints from Python."""
     notes: list[str] = []
     unsupported: dict[str, str] = {}
+    one_by_one, vectorised = (
+        [one.slug for one in strategies.mappers() if one.takes_elements and one.side_effects == often]
+        for often in ("per element", "once")
+    )
     drawn = _begin(ops, _RANDOM)  # two draws may be the same by chance
     if drawn:
         notes.append(
@@ -46,14 +48,14 @@ def of(ops: Collection[str], *, changes: bool, prints: bool) -> tuple[bool, list
         if types := _begin(ops, begin):
             does, ends = f"{effect} ({types})", []
             if once:
-                ends.append(f"{', '.join(VECTORISED)} do that for the first element alone")
-                unsupported |= _patterns(VECTORISED, "*", f"the function {does}, here for the first element alone")
+                ends.append(f"{', '.join(vectorised)} do that for the first element alone")
+                unsupported |= _patterns(vectorised, "*", f"the function {does}, here for the first element alone")
             if xla:
                 ends.append(f"XLA {xla}")
-                unsupported |= _patterns((*ONE_BY_ONE, *VECTORISED), "xla", f"the function {does}, and XLA {xla}")
+                unsupported |= _patterns((*one_by_one, *vectorised), "xla", f"the function {does}, and XLA {xla}")
             notes.append(f"It {does}: {', and '.join(ends)}.")
     if changes and not drawn and not _begin(ops, f"{_ASSIGNS}|{_PYTHON}"):
-        for mappers, mode in ((VECTORISED, "*"), (ONE_BY_ONE, "graph"), (ONE_BY_ONE, "xla")):
+        for mappers, mode in ((vectorised, "*"), (one_by_one, "graph"), (one_by_one, "xla")):
             unsupported |= _patterns(mappers, mode, _IN_PYTHON_STATE)
     if prints:
         notes.append("It prints in Python, which happens in a graph only while it is traced: tf.print does it always.")

@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 from measure.pool import launcher as module
-from measure.pool.dialogue import ended
-from measure.pool.launcher import Events, Launcher
+from measure.pool.dialogue import Dialogues, SubjectFailed, ended
+from measure.pool.launcher import Event, Events, Launcher
+from measure.pool.process import environment
+from measure.subject import messages
 from measure.subject.messages import Spec
 from tests.deadlines import ANSWER_S, GONE_S, RUN_S
 from tests.engine import descendants, eventually, is_alive, running_host, talk
+from tests.subjects import Subjects, measured
 
 SCRIPT = """
 import tensorflow as tf
@@ -58,9 +61,44 @@ def test_the_end_of_a_process_becomes_an_outcome_and_keeps_its_last_words():
     ):
         failure = ended(fields)
         assert (failure.outcome, failure.error.type, failure.error.detail) == (outcome, type_, fields["tail"])
-    logged = "2026-01-01 12:00:00.123456: E external/local_xla/cuda_platform.cc:51] failed call to cuInit: UNKNOWN"
-    failure = ended({"status": -signal.SIGSEGV, "tail": f"free(): invalid size\n{logged}\n"})
-    assert failure.error.message.endswith(": free(): invalid size"), "and no line of TensorFlow's log"
+
+
+# As TensorFlow prints it, shortened.
+NOISE = """WARNING: All log messages before absl::InitializeLog() is called are written to STDERR
+I0000 00:00:17.0 1 port.cc:153] oneDNN custom operations are on.
+I0000 00:00:17.0 1 cudart_stub.cc:31] Could not find cuda drivers on your machine
+I0000 00:00:17.0 1 cpu_feature_guard.cc:227] This TensorFlow binary is optimized to use
+To enable the following instructions: AVX2 FMA, in other operations
+2026-01-01 12:00:00.1: E external/cuda_dnn.cc:8310] Unable to register cuDNN factory
+W0000 00:00:17.0 1 computation_placer.cc:177] computation placer already registered.
+E0000 00:00:17.0 1 cuda_platform.cc:52] failed call to cuInit: INTERNAL
+"""
+CHECK = "F0000 00:00:17.0 1 tensor.cc:896] Check failed: x\n*** Check failure stack trace: ***\n    @  (unknown)\n"
+
+
+def test_a_crash_names_the_step_and_onednn_where_it_was_on_but_no_noise():
+    for tail, onednn, words in (
+        ("", None, ""),
+        ("free(): invalid size\n", False, ": free(): invalid size"),
+        ("", True, ". oneDNN may be the cause: start Mapbench with TF_ENABLE_ONEDNN_OPTS=0"),
+        (CHECK, True, "Check failed: x. oneDNN may"),
+    ):
+        error = ended({"status": -11, "tail": NOISE + tail, "onednn": onednn}, "making its first call").error
+        assert error.message.startswith("TensorFlow crashed (SIGSEGV) while making its first call")
+        assert words in error.message and ("oneDNN" in error.message) == bool(onednn) and error.detail == tail
+    steps = Dialogues(Subjects()).until(1, messages.Anew, lambda: 1.0)
+    next(steps)
+    steps.send(Event(1, "message", measured()[0]))
+    with pytest.raises(SubjectFailed) as caught:
+        steps.send(Event(1, "exit", {"status": -11}))
+    assert caught.value.error.message == "TensorFlow crashed (SIGSEGV) while its memory was measured"
+
+
+def test_logs_tell_of_a_native_crash_for_want_of_memory_at_any_level(monkeypatch: pytest.MonkeyPatch):
+    """At level 3 nothing is said, and at 0 a dump pushes it out of what is kept."""
+    for level in "03":
+        monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", level)
+        assert environment()["TF_CPP_MIN_LOG_LEVEL"] == "1"
 
 
 def test_a_host_stays_fit_for_forks_and_little_lies_below_a_call(host: Launcher):

@@ -99,3 +99,27 @@ def test_what_cannot_fit_is_refused_with_the_largest_batch_that_does():
     for batch, fits in [(nearest, True), (nearest + 1, False)]:
         again = parse({**OUTER, "size": {"batch": batch, "side": 32}, "strategies": "batched"})
         assert (fit.check(again, 8 * GIB) is None) == fits
+
+
+def test_tensors_fit_where_tensorflows_allocator_was_seen_to_hold_them():
+    for limit, tensors, fits in (
+        (64, (0.25, 62), True),
+        (64, (0.25, 62.25), False),
+        (64, (30, 30), True),
+        (64, (30, 30, 0.1), False),
+        (64, (20, 33), False),
+        (64, (15, 15, 15, 15), True),
+        (200, (30, 130), True),
+    ):
+        assert fit.fits_allocator(2**20 * limit, [2**20 * mib for mib in tensors]) == fits, (limit, tensors)
+
+
+def test_a_batch_is_named_that_works_under_the_memory_limit():
+    """Seen with 64 MiB: 248 outer products work at most, 123 in a Python loop. XLA takes no text."""
+
+    def largest(workload: str, chosen: str, batch: int = 256) -> int:
+        raw = {"workload": workload, "size": {"batch": batch}, "strategies": chosen, "memory_limit_mib": 64}
+        return int(str(fit.check(parse(raw), 8 * GIB)).partition("by forecast batch=")[2].removesuffix(" fits."))
+
+    assert 220 < largest("outer_product", "default") <= 248 and 50 < largest("outer_product", "loop.eager") <= 123
+    assert largest("decode", "map_fn", 10**6) == largest("decode", "map_fn.graph", 10**6)

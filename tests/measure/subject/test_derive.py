@@ -1,7 +1,9 @@
 """What is derived of a function that comes as bare code, and what is said where it cannot be measured."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,12 +11,15 @@ import pytest
 from msgspec import UNSET
 
 import strategies
+import workloads
 from measure.engine.deriving import derive as derive_in_process
 from measure.pool.launcher import Launcher
 from measure.run.request import RequestError
 from measure.subject import derive, effects
 from measure.subject.derive import NAME, Refused, condition
 from measure.subject.messages import Spec
+from strategies.spec import MODES, Strategy
+from tests.engine import write_mapper
 from tests.functions import CODE, KERAS
 from workloads import augment
 from workloads.functions import Facts, Given, Named, leaves_from_wire
@@ -90,8 +95,28 @@ def test_ops_that_are_left_out_are_named_by_their_type():
     assert not draws
     assert unsupported["chunked.*"] == "the function prints (PrintV2), here for the first element alone"
     assert notes[0].endswith("dataset_batched do that for the first element alone, and XLA cannot compile that.")
-    mapping = [one.slug for one in strategies.mappers() if one.apply is not None and one.element == "element"]
-    assert sorted(mapping) == sorted((*effects.ONE_BY_ONE, *effects.VECTORISED)), "every mapper is one or the other"
+
+
+def test_a_mapper_is_left_out_unless_it_declares_side_effects_per_element(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Whether its file was there when the function was derived or came later."""
+    _, _, before = effects.of({"Assert"}, changes=False, prints=False)
+    monkeypatch.setenv("MAPBENCH_MAPPERS", str(tmp_path))
+    write_mapper(tmp_path, "silent", "return map_rightly(fn, elems)", MODES)
+    text = (tmp_path / "silent.py").read_text()
+    loops = text.replace("silent", "loops").replace('"whole"', '"while", side_effects="per element"')
+    (tmp_path / "loops.py").write_text(loops)
+    _, _, after = effects.of({"Assert"}, changes=False, prints=False)
+    assert set(after) - set(before) == {"loops.xla"}
+    for facts in (before, after):
+        own = replace(workloads.get("square"), unsupported=facts, own=Given(code="", function="f", elems="e"))
+        silent, loops, map_fn = (
+            [strategies.unsupported(Strategy(slug, mode), own) for mode in MODES]
+            for slug in ("silent", "loops", "map_fn")
+        )
+        assert loops == map_fn and [*map(bool, loops)] == [False, False, True]
+        assert all(str(why).endswith("silent does not set side_effects") for why in silent)
 
 
 def test_sizes_are_the_whole_number_parameters_of_the_elements(derived: Derive):
