@@ -32,7 +32,7 @@ Word = Literal["clear", "tie", "cannot tell", "too noisy", "too short", "no choi
 _NO_ORDER: tuple[Word, ...] = ("too noisy", "too short")
 
 # A tie within more than this share says less of the strategies than of the run; within more than the second, nothing.
-TELLING, NOTHING_TOLD = 0.2, 1.0
+TELLING, NOTHING_TOLD = 0.25, 1.0
 # Peaks of memory that differ by less than this share are alike.
 ALIKE = 0.01
 # What people use who do not measure: TensorFlow's own name for a map first.
