@@ -52,7 +52,7 @@ def measured(*, right: bool = True, call_s: float = 0.005, traces_anew: int = 0)
 
 def leave_the_machine(patch: pytest.MonkeyPatch) -> None:
     """Nobody else uses the machine, and nobody waits to know that."""
-    nobody = SimpleNamespace(cores_of_others=lambda least_s=0.0: 0.0, held=lambda: 0.0)
+    nobody = SimpleNamespace(cores_of_others=lambda least_s=0.0: 0.0, held=lambda: 0.0, age_s=0.0)
     patch.setattr(load, "Watch", lambda: nobody)
 
 

@@ -28,6 +28,8 @@ def verdict(of: Findings) -> str:
     if of.missing:
         verb = "was" if len(of.missing) == 1 else "were"
         parts.append(f"Not decided: {text.listed(of.missing, _MOST_NAMED)} {verb} not timed and may be faster.")
+    elif of.reason and len(of.leaders) == 1:
+        parts.append(f"Not decided: {of.reason}.")
     if of.baseline_problem and len(of.ranked) > 1:
         parts.append(f"No speedup: {of.baseline_problem}.")
     return " ".join(filter(None, [*parts, _with_default_memory(of)]))

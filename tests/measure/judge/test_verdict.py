@@ -37,7 +37,7 @@ def test_a_tie_that_the_run_cannot_resolve_is_not_called_closer() -> None:
     for resolution, words in (
         (0.001, "2-way tie within 9%"),
         (0.115, "2-way tie within 12%"),
-        (0.21, "Cannot tell apart"),
+        (0.26, "Cannot tell apart"),
     ):
         control = Control(strategy="a.graph", ratio=1, low=1, high=1, resolution=resolution)
         assert verdict(findings(replace(run, control=control))).startswith(words), resolution

@@ -85,8 +85,8 @@ def test_headline_crossings_table_chart_map_and_tooltips_are_of_one_decision_who
 def point_agrees(sweep: SweepFindings, point: Point, words: str) -> None:
     """Statement and front are as sure as the verdict of the point; no two amounts of memory on the front read alike."""
     said, unsure = sweep.statement(point), sweep.is_unsure(point)
-    assert said.startswith("not sure: ") == unsure == ("Not sure" in words or "Cannot tell" in words)
-    assert said.endswith(" tie") == (words.startswith("Tie ") and not unsure)
+    assert said.startswith("not sure: ") == unsure == ("Not decided" in words or "Cannot tell" in words)
+    assert said.endswith(" tie") == ("-way tie " in words and not unsure)
     assert ("to rank" in said) == ("to rank" in words)
     if subject := sweep_front.subject(sweep, place(point)):
         front, frame = sweep_front.sentence(subject[1]), sweep_front.frame(subject[1])
@@ -236,8 +236,8 @@ def test_a_point_that_is_too_noisy_for_an_order_has_no_lowest_latency():
     assert sweep_front.subject(sweep, (1_000,)) is None and sweep_front.subject(before, (1_000,))
     # Of an option each point holds the strategies without it too: this one was measured beside other programs.
     option = findings(decode((ROOT / "tests/data/option_1.json").read_bytes()))
-    assert not option.ranked and export.markdown(option.run).count("too noisy to rank") == 4
-    assert sweep_front.subject(option) is None
+    assert [point.at["chunk"] for point in option.ranked] == [1_000], "alone in two processes, as it says"
+    assert export.markdown(option.run).count("to rank") == 4 and sweep_front.subject(option, (3,)) is None
 
 
 def test_every_chart_of_a_sweep_has_a_specification_of_its_own_and_a_map_is_a_picture():

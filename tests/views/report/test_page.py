@@ -102,7 +102,7 @@ def test_a_comparison_has_all_that_a_review_asks_for():
     charts, words = page.section(run)["charts"], Read(made(run)).words
     assert len(charts) == 4 and charts[0][0] == "Latency of one call, memory and largest error"
     for expected in (
-        "softened", run.id, "batched.xla", "Tie within", "TensorFlow 2.21.0", "1.44 ms", "It needs more memory",
+        "softened", run.id, "batched.xla", "2-way tie within", "TensorFlow 2.21.0", "1.44 ms", "It needs more memory",
         "OOM when allocating", "traces anew at every call", "# batched.xla", "A made-up CPU", "def softened",
         "it draws random numbers", command.of(run),
     ):  # fmt: skip
