@@ -32,7 +32,9 @@ def compare(local: Local, workload: str, size: dict[str, int], strategies: Any, 
     def look(view: View) -> None:
         at_s = time.perf_counter() - begun_s
         for item in view.run.measurements:
-            if item.latency is not None or item.strategy in view.rough_s:
+            # Before version 6 of the analysis, rough latencies were the view's.
+            has_rough = getattr(item, "rough_s", None) or item.strategy in getattr(view, "rough_s", {})
+            if item.latency is not None or has_rough:
                 seen_s.setdefault(item.strategy, at_s)
         # After the last turn everything is done, until a process peak is measured.
         if view.run.verdict and set(view.stages.values()) <= {"done", "process peak"}:

@@ -74,7 +74,7 @@ def test_times_need_an_interval_beyond_a_threshold_or_within_a_factor():
     for b, truth in ((2.6, "yes"), (2.0, "unknown"), (1.2, "no"), (0.5, "no")):
         seen = sees(FASTER, timed(PAIR, {"a.graph": 1.0, "b.graph": b}))
         assert (seen.truth, seen.threshold) == (truth, "at least 2×")
-        assert re.match(rf"b.graph takes {b:.3g}\S* × \(.*\) as long as a.graph$", seen.words)
+        assert re.match(rf"b.graph takes {b:.3g}\S*× \(.*\) as long as a.graph$", seen.words)
     seen = sees(dataclasses.replace(FASTER, by=1.0), timed(PAIR, {"a.graph": 4.0, "b.graph": 1.0}))
     assert (seen.truth, seen.threshold) == ("no", "less than 1×") and seen.words.startswith("a.graph takes 4.0× (")
     for b, truth in ((1.5, "yes"), (0.7, "yes"), (2.0, "unknown"), (2.6, "no"), (0.4, "no")):
