@@ -31,15 +31,15 @@ from measure.run.run import DEFAULT_MEMORY, TIME_OVER, Replica, Status
 from measure.subject import messages
 from measure.subject.timing import LONG_CALL_S, TURN_S, WARM_S
 
-# All strategies have one process for so many rounds, and two for as many. Those that are so many times slower than the
-# fastest are clearly no choice.
-FIRST_ROUNDS, FAR = 3, 3.0
+# All strategies have one process for so many rounds, and two for so many, which is enough for a ratio. Those that are so
+# many times slower than the fastest are clearly no choice.
+FIRST_ROUNDS, SECOND_ROUNDS, FAR = 2, 3, 3.0
 # Until there are enough for a ratio, a clearly slower strategy has slices whose call takes no more than this share of
 # the time that is left; then those that take this share of the time, so that they are spread over all of it.
 _CALL_SHARE, _SLOW_SHARE = 0.04, 0.02
 # Rounds of the same processes, before it is looked whether further ones are needed. One is where processes of one
 # strategy differ by more than reruns do.
-ROUNDS = 16
+ROUNDS = 12
 # Where the variance of a latency is less than so many times that of reruns, more samples hardly make it less.
 _SHARP = 0.75
 # After the planned end it is asked so often whether the answer is usable.
@@ -101,7 +101,7 @@ class Turns:
             first, *next_ = near
             near.append(bench.enter(first + TWIN, script_of(bench.request, first)))
             # A ratio needs two processes of both. The fastest come last, and stay where not all fit into memory.
-            self._take_turns(dict.fromkeys([first, *others, *defaults, *next_, near[-1]], 2), FIRST_ROUNDS)
+            self._take_turns(dict.fromkeys([first, *others, *defaults, *next_, near[-1]], 2), SECOND_ROUNDS)
         living = Counter(process.slug for process in self._alive)
         slow = {slug: count for slug, count in living.items() if slug in slugs and slug not in near}
         processes, most = 2, bench.settings.most_processes
@@ -142,12 +142,13 @@ class Turns:
             return True
         if self._extended and now_s - self._asked_s < _ASK_EVERY_S:
             return True
-        self._asked_s, question = now_s, self._open_question(_EQUAL)
-        if question:
+        self._asked_s, cores = now_s, bench.watch.cores_of_others()
+        is_busy = cores > BUSY_DURING_CORES
+        # On a quiet machine a tie stays one: more samples hardly tell its strategies apart.
+        if question := self._open_question(_EQUAL if is_busy else math.inf):
             bench.extended_s = bench.forecast.max_seconds
-            cores, granted = bench.watch.cores_of_others(), bench.record.environment.get("cores_granted")
-            if cores > BUSY_DURING_CORES:
-                question = f"other programs use {cores:.1f} of {granted:g} cores"
+            if is_busy:
+                question = f"other programs use {cores:.1f} of {bench.record.environment['cores_granted']:g} cores"
             self._extended = f"{question}: measuring longer"
         return bool(question)
 

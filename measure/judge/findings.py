@@ -251,11 +251,8 @@ def open_question(of: Findings, equal: float = math.inf) -> str:
     medians_s = [row.median_s for row in of.leaders if row.median_s]
     if of.word == "tie" and max(medians_s) <= (1 + equal) * min(medians_s):
         return ""
-    return (
-        f"{text.counted(len(of.leaders), 'strategy', 'strategies')} may be the fastest"
-        if of.tells
-        else "samples are too noisy"
-    )
+    many = f"{text.counted(len(of.leaders), 'strategy', 'strategies')} may be the fastest"
+    return many if of.tells else "samples are too noisy"
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------

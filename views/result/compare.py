@@ -7,6 +7,7 @@ from typing import Literal
 
 import pyarrow as pa
 import streamlit as st
+from msgspec import UNSET
 from msgspec.structs import replace
 
 import strategies
@@ -147,7 +148,7 @@ def ended(result: Findings) -> str:
 def _settle(run_id: str, budget_s: float, slugs: list[str]) -> None:
     """Measure anew what the answer leaves open, with a budget that is enough."""
     try:
-        actions.start(again(lookup.find(run_id).run.request, strategies=slugs, budget_s=budget_s))
+        actions.start(again(lookup.find(run_id).run.request, strategies=slugs, budget_s=budget_s, max_budget_s=UNSET))
     except RequestError as error:
         st.session_state["notices"] = (f"This cannot be measured here: {error}.",)
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from measure.engine import turns
 from measure.engine.bench import Bench
 from measure.engine.record import View
-from measure.engine.turns import FIRST_ROUNDS, ROUNDS, Turns
+from measure.engine.turns import FIRST_ROUNDS, ROUNDS, SECOND_ROUNDS, Turns
 from measure.judge.analysis import analyse
 from measure.judge.findings import findings
 from measure.judge.levels import LEAST_SLICES, has_samples, slices_of
@@ -107,8 +107,8 @@ def test_those_that_may_be_the_fastest_have_further_processes_where_processes_di
     bench = opened(Subjects(latencies_s=LATENCIES_S))
     assert race(bench) == ("complete", "more samples would hardly tell the fastest from others")
     assert set(processes(bench).values()) == {2}
-    assert rounds(bench, "batched.xla") == set(range(1, 2 * FIRST_ROUNDS + ROUNDS + 1))
-    assert len(rounds(bench, "loop.eager")) < 2 * FIRST_ROUNDS, "a slow one has what a ratio needs"
+    assert rounds(bench, "batched.xla") == set(range(1, FIRST_ROUNDS + SECOND_ROUNDS + ROUNDS + 1))
+    assert len(rounds(bench, "loop.eager")) < FIRST_ROUNDS + SECOND_ROUNDS, "a slow one has what a ratio needs"
     race(bench := opened(Uneven(latencies_s=LATENCIES_S)))
     most = bench.settings.most_processes
     assert sorted(processes(bench).values()) == [2, most, most, most], "and so has the twin of the fastest"
@@ -215,13 +215,13 @@ def test_strategies_that_do_not_fit_into_memory_together_take_turns_in_groups_wi
 
 
 def test_a_strategy_that_fails_keeps_its_samples_and_takes_no_turn_any_more(opened: Open) -> None:
-    subjects = Subjects(latencies_s=LATENCIES_S, failing=("batched.xla", 3))
+    subjects = Subjects(latencies_s=LATENCIES_S, failing=("batched.xla", 2))
     bench = opened(subjects)
     status, _ = race(bench)
     item = bench["batched.xla"]
     assert (item.outcome, item.stage, status) == ("failed", "sampling", "complete") and item.error is not None
-    assert [(len(replica.samples_s), replica.ended) for replica in item.replicas] == [(2 * SAMPLES_A_TURN, "failed")]
-    assert subjects.turns.count("batched.xla") == 3
+    assert [(len(replica.samples_s), replica.ended) for replica in item.replicas] == [(SAMPLES_A_TURN, "failed")]
+    assert subjects.turns.count("batched.xla") == 2
     assert processes(bench)["batched.graph"] > 1, "the others go on"
 
 

@@ -26,7 +26,8 @@ class TestPicture:
             found = findings(run)
             frame, alt = latency_memory_error.frame(found), latency_memory_error.takeaway(found)
             assert frame["strategy"].to_list() == [row.slug for row in found.rows]
-            assert frame["value"].to_list() == [row.latency if row.interval or row.rough_s else "" for row in found.rows], alt
+            values = [row.latency if row.interval or row.rough_s else "" for row in found.rows]
+            assert frame["value"].to_list() == values, alt
             bands = frame.dropna(subset="tie_top")
             assert len(bands) == len({row.tie for row in found.rows if row.tied}), "a band is a tie of the table"
             assert found.run.finished is None or verdict(found) in alt
