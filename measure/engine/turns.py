@@ -31,12 +31,14 @@ from measure.run.run import DEFAULT_MEMORY, TIME_OVER, Replica, Status
 from measure.subject import messages
 from measure.subject.timing import LONG_CALL_S, TURN_S, WARM_S
 
-# All strategies have one process for so many rounds, and two for so many, which is enough for a ratio. Those that are so
-# many times slower than the fastest are clearly no choice.
+# All strategies have one process for so many rounds, and two for so many, which is enough for a ratio. Those that are
+# so many times slower than the fastest are clearly no choice.
 FIRST_ROUNDS, SECOND_ROUNDS, FAR = 2, 3, 3.0
 # Until there are enough for a ratio, a clearly slower strategy has slices whose call takes no more than this share of
 # the time that is left; then those that take this share of the time, so that they are spread over all of it.
 _CALL_SHARE, _SLOW_SHARE = 0.04, 0.02
+# A clearly slower strategy whose first call takes longer gets its second process only after the planned end.
+_QUICK_START_S = 0.5
 # Rounds of the same processes, before it is looked whether further ones are needed. One is where processes of one
 # strategy differ by more than reruns do.
 ROUNDS = 12
@@ -94,9 +96,11 @@ class Turns:
             if any(error is None or error.type == TIME_OVER for error in open_):
                 return "budget", f"{_SPENT} before anything was timed: the machine is slower than forecast"
             return "complete", "no strategy was left to be ranked"
-        near = order.within(FAR)
+        near, late = order.within(FAR), list[str]()
         if bench.settings.controls:
             others = [slug for slug in slugs if slug not in near and bench[slug].error is None]
+            late = [slug for slug in others if not self._starts_quickly(slug)]
+            others = [slug for slug in others if slug not in late]
             defaults = self._enter_defaults(near, order.fastest_first)
             first, *next_ = near
             near.append(bench.enter(first + TWIN, script_of(bench.request, first)))
@@ -108,7 +112,7 @@ class Turns:
         for number in itertools.count(2):
             fastest = self._fastest()
             wanted = {slug: processes if original(slug) in fastest else 2 for slug in near}
-            if not self._take_turns(wanted | slow, ROUNDS):
+            if not self._take_turns(wanted | slow | dict.fromkeys(late if self._extended else (), 2), ROUNDS):
                 break
             evidence, order = self._levels(), self._order()
             is_usable, fastest = not bench.settings.controls or not self._open_question(), self._fastest()
@@ -162,6 +166,11 @@ class Turns:
     def _fastest(self) -> list[str]:
         """The strategies that may be the fastest."""
         return next(iter(self._order().groups()), [])
+
+    def _starts_quickly(self, slug: str) -> bool:
+        """True of a strategy whose second process is worth its start although it is clearly no choice."""
+        is_baseline = slug == findings(self._bench.record).baseline
+        return is_baseline or (self._bench[slug].first_call_s or math.inf) < _QUICK_START_S
 
     def _enter_defaults(self, near: Sequence[str], timed: Sequence[str]) -> list[str]:
         """Enter those ``near`` the fastest, and the baseline where its calls are short, once more with the default

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from measure import client, metrics
-from measure.admission import NOBODY, Refused, Visitor, admit, beyond
+from measure.admission import NOBODY, Refused, Visitor, admit, beyond, within
 from measure.hosting import Limits
 from measure.run.request import Request, RequestError, parse
 from measure.run.sweep_request import parse_sweep
@@ -47,6 +47,15 @@ def test_a_request_beyond_a_cap_is_refused_with_what_was_asked_and_what_is_allow
         assert beyond(request, Limits()) is None
     at_caps = (asked(budget_s=30, threads=16, memory_limit_mib=2_048, strategies=many[:80]), swept(budget_s=300))
     assert [beyond(request, limits) for request in at_caps] == [None, None]
+
+
+def test_an_automatic_budget_goes_no_further_than_a_server_allows():
+    request = asked()
+    for budget_s, most_s in ((None, 60.0), (30, 30.0), (5, request.budget_s)):
+        kept = within(request, Limits(budget_s=budget_s))
+        assert kept.max_budget_s == most_s and kept.budget_s == request.budget_s
+    fixed = asked(budget_s=20)
+    assert within(fixed, Limits(budget_s=30)) == fixed and not fixed.max_budget_s
 
 
 def refusal(visitor: Visitor, going: list[Going], needed_s: float, spent_s: float = 0.0, **limits: int) -> str | None:

@@ -4,10 +4,12 @@ import csv
 import re
 from typing import Any
 
+import pytest
+
 import strategies
 import workloads
 from measure.run import deadline, fit, forecast
-from measure.run.request import DEFAULT_BUDGET_S, case_of, parse
+from measure.run.request import ALLOCATOR_WAITS_S, DEFAULT_BUDGET_S, case_of, forecast_of, parse
 from tests.engine import ROOT
 from tests.sweeps import asked, batch
 from workloads.case import Case
@@ -66,6 +68,18 @@ def test_where_no_budget_is_given_it_leaves_time_for_samples() -> None:
     needed_s = forecast.forecast_run(case_of(slow), slow.strategies).needed_s
     assert DEFAULT_BUDGET_S < needed_s + 4 <= slow.budget_s < needed_s + 5
     assert deadline.check(slow) is None
+
+
+def test_a_run_is_forecast_for_the_machine_as_busy_as_it_is_and_at_most() -> None:
+    auto, fixed = parse({"workload": "square"}), parse({"workload": "square", "budget_s": 12})
+    quiet, busy = forecast_of(auto), forecast_of(auto, slowdown=1.7)
+    assert auto.max_budget_s == 60.0 and not fixed.max_budget_s
+    assert busy.needed_s == pytest.approx(1.7 * quiet.needed_s)
+    assert 12 < quiet.seconds < busy.seconds < 60 < quiet.max_seconds < busy.max_seconds < 67
+    assert forecast_of(fixed).max_seconds == forecast_of(fixed).seconds == quiet.seconds
+    limited = parse({"workload": "square", "memory_limit_mib": 64})
+    assert forecast_of(limited).max_seconds == quiet.max_seconds + ALLOCATOR_WAITS_S
+    assert deadline.of_comparison(auto) == 1.5 * quiet.max_seconds
 
 
 def test_by_forecast_a_sweep_ends_within_its_budget_and_leaves_out_what_cannot_be_measured_in_time() -> None:
