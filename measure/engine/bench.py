@@ -47,7 +47,7 @@ _FAR = 10.0
 # Of the available memory, what subjects that live at the same time may take together.
 _MEMORY_SHARE = 0.7
 
-# What people use who do not measure: timed before all others.
+# The usual choices without a measurement, which are timed first.
 USUAL_CHOICES = ("map_fn.graph", "vectorized_map.graph", "batched.graph")
 
 # Takes the reasons of a strategy with their artifacts; False where there is no use in going on.

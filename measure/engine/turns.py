@@ -31,8 +31,8 @@ from measure.run.run import DEFAULT_MEMORY, TIME_OVER, Replica, Status
 from measure.subject import messages
 from measure.subject.timing import LONG_CALL_S, TURN_S, WARM_S
 
-# All strategies have one process for so many rounds, and two for so many, which is enough for a ratio. Those that are
-# so many times slower than the fastest are clearly no choice.
+# Rounds with one process of each strategy, then with two, which is enough for a ratio; and how many times slower than
+# the fastest a strategy is that is clearly no choice.
 FIRST_ROUNDS, SECOND_ROUNDS, FAR = 2, 3, 3.0
 # Until there are enough for a ratio, a clearly slower strategy has slices whose call takes no more than this share of
 # the time that is left; then those that take this share of the time, so that they are spread over all of it.
@@ -42,9 +42,9 @@ _QUICK_START_S = 0.5
 # Rounds of the same processes, before it is looked whether further ones are needed. One is where processes of one
 # strategy differ by more than reruns do.
 ROUNDS = 12
-# Where the variance of a latency is less than so many times that of reruns, more samples hardly make it less.
+# More samples hardly help once the variance of a latency is this multiple of that of reruns.
 _SHARP = 0.75
-# After the planned end it is asked so often whether the answer is usable.
+# Seconds between two checks after the planned end whether the answer is usable.
 _ASK_EVERY_S = 1.0
 # Fastest strategies whose medians differ by no more are as good as each other.
 _EQUAL = 0.05
@@ -137,8 +137,8 @@ class Turns:
         return open_question(findings(self._bench.record), equal)
 
     def _has_time(self, until_s: float = math.inf) -> bool:
-        """True while there is time for another round: after the planned end only while the answer is not usable, of
-        which a watcher is told."""
+        """True while there is time for another round: after the planned end only while the answer is not usable, which
+        watchers see."""
         bench, now_s = self._bench, self._clock.now_s
         if bench.stopped or now_s > min(until_s, self._end_s):
             return False
@@ -281,7 +281,7 @@ class Turns:
         """Have those that live take one turn each; False where the time is over before."""
         if until_s < math.inf and not self._has_time(until_s):
             return False
-        if self._bench.stopped:  # nobody may live, who would see it
+        if self._bench.stopped:  # also where no process lives that would notice
             return False
         self._round += 1
         self._bench.say(self._extended or "sampling", round_number=self._round)

@@ -17,7 +17,7 @@ from strategies.spec import CHUNK
 
 # Of the shapes of a case so many are named.
 _MOST_SHAPES = 2
-# Of strategies that tie, so many are named.
+# The most strategies of a tie that are named.
 _MOST_TIED = 3
 _MODES = {"eager": "In eager code", "graph": "In a graph", "xla": "With XLA"}
 

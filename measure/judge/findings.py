@@ -35,11 +35,11 @@ _NO_ORDER: tuple[Word, ...] = ("too noisy", "too short")
 TELLING, NOTHING_TOLD = 0.25, 1.0
 # Peaks of memory that differ by less than this share are alike.
 ALIKE = 0.01
-# What people use who do not measure: TensorFlow's own name for a map first.
+# Baselines: the usual choices without a measurement, TensorFlow's own name for a map first.
 USUAL = ("map_fn.graph", "loop.eager")
 
 _SINGLE = "it was timed in a single process"
-# Of two samples, one may be so many times too long: what is slower than that is not the fastest.
+# One of two samples may be this many times too long. A strategy that is slower than that is not the fastest.
 _FAR = 3.0
 
 _T = TypeVar("_T")
@@ -147,8 +147,8 @@ class Findings:
     to, also where it has none. ``rows`` are in the order of the latency shown: right ones, wrong ones, then those
     without a latency. ``leaders`` may all be the fastest, the one to take first; ``following`` is the fastest of those
     behind them. ``missing`` have too few samples, or none, and may be faster than all. ``apart``: the share of their
-    latency that leaders differ by at the most, or of a single one the smallest difference that is told; None where
-    that is not known. ``reason``: why they cannot be told apart.
+    latency that leaders differ by at most, or of a single one the smallest detectable difference; None where it is
+    not known. ``reason``: why they cannot be told apart.
     """
 
     run: Run
@@ -343,7 +343,7 @@ def _ranked(run: Run, levels: Mapping[str, Level]) -> dict[str, Level]:
 def _word(
     run: Run, leaders: Sequence[Row], missing: Sequence[str], apart: float | None, deviation: float | None
 ) -> tuple[Word, str]:
-    """One rule for all runs: too few samples, then too much noise, then what is missing, then what is told."""
+    """How sure the verdict is, by one rule for all runs, and why it is not clearer."""
     if not leaders:
         return "nothing", ""
     if apart is None:

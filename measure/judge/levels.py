@@ -35,9 +35,10 @@ UNKNOWN_DEVIATION, UNKNOWN_DEGREES = 0.3, 4.0
 _USUAL_TURNS = 1.0
 # Strategies and rounds are fitted in alternation; more steps change the last digits of noise.
 _STEPS = 15
-# The spread of a strategy's slices counts as if so many slices had that of the run, whose least is a clock's noise.
+# A strategy's own spread of slices is shrunk to that of the run, with the weight of this many slices; no spread is less
+# than a clock's noise.
 _USUAL_SLICES, _LEAST_SLICE_VARIANCE = 10, 1e-6
-# A ratio needs so many processes and slices of either side: two slices say more of what other programs did in them.
+# A ratio needs this many processes and slices of both sides: two slices may both be in a burst of other programs.
 LEAST_PROCESSES, LEAST_SLICES = 2, 5
 # Wider than any interval that says something: its ends stay in the bounds of a run file.
 _MOST_HALF = 60.0

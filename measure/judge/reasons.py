@@ -68,7 +68,7 @@ def _ops(why: Explained) -> str:
 
 
 def _time(why: Explained) -> str:
-    """«80% of its time in ops, 15% in dispatch»: the largest first, without what is next to nothing."""
+    """``80% of its time in ops, 15% in dispatch``: the largest first, without shares that round to zero."""
     parts = sorted(shares(why).items(), key=lambda part: -part[1])
     words = ", ".join(f"{text.percent(share)} {name}" for name, share in parts if share >= 0.005)
     busy = f", while the GPU works for {text.percent(why.in_streams_s / why.profiled_s)}" if why.in_streams_s else ""

@@ -89,7 +89,7 @@ class Work(msgspec.Struct, frozen=True):
 
     @property
     def end_s(self) -> float:
-        """Seconds from its begin to its end, as far as is known now."""
+        """Seconds from its begin to its end, as forecast or as extended since."""
         return self.standing.extended_s or self.forecast_s
 
     @property

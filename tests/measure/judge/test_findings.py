@@ -49,7 +49,7 @@ def untimed(slug: str, outcome: OutcomeName = "not_run", error: str = "", *, has
 
 
 def few_samples(slug: str, seconds: float, processes: int, slices: int) -> Measurement:
-    """A strategy with so many processes, each of so many slices."""
+    """A strategy with this many processes, each with this many slices."""
     return replace(measurement(slug, [[seconds] * slices] * processes), mapper=slug.partition(".")[0])
 
 

@@ -229,15 +229,14 @@ def test_in_a_container_only_what_is_in_it_counts_and_how_often_a_limit_held_it(
 def test_the_load_of_the_moment_is_that_since_the_last_look_and_not_that_of_an_hour(monkeypatch: pytest.MonkeyPatch):
     waited_s: list[float] = []
 
-    def watch() -> SimpleNamespace:
+    def watch(age_s: float = 0.1, cores: float = 9.0) -> SimpleNamespace:
         return SimpleNamespace(age_s=age_s, cores_of_others=lambda least_s=0.0: waited_s.append(least_s) or cores)
 
-    age_s, cores = 0.1, 1.0
     monkeypatch.setattr(load, "Watch", watch)
     monkeypatch.setattr(control_groups, "cores_granted", lambda: 2.0)
     moment = load.Moment()
     assert moment.cores_of_others() == 0.0 and not waited_s, "too short to tell"
-    for age_s, cores in ((5.0, 1.4), (3_600.0, 0.6)):  # noqa: B020
-        moment._watch = watch()
-        assert moment.slowdown() == pytest.approx(1 + cores / 2)
-    assert waited_s[0] == 0.0 < waited_s[-1]
+    moment._watch = watch(5.0, 1.4)
+    assert moment.slowdown() == pytest.approx(1.7) and moment.cores_of_others() == 1.4 and waited_s == [0.0]
+    moment._watch = watch(3_600.0, 1.4)
+    assert moment.slowdown() == 2.0 and waited_s[-1] > 0.0, "a fresh look; others use all cores at most"
