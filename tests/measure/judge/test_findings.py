@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 from msgspec.structs import replace
 
-from measure.judge import answer, levels, warnings
+from measure.judge import answer, levels, reproduction, warnings
 from measure.judge import findings as judged
 from measure.judge.analysis import analyse, close
 from measure.judge.findings import NOTHING_TOLD, TELLING, Findings, findings, front, open_question
@@ -375,3 +375,17 @@ def test_headline_word_rows_and_table_do_not_contradict_each_other() -> None:
         words.add(found.word)
         assert list(contradictions(found)) == [], verdict(found)
     assert words == {"clear", "tie", "cannot tell", "too noisy", "too short", "no choice", "nothing"}
+
+
+def test_a_verdict_is_reproduced_only_by_a_run_that_says_the_same_of_itself() -> None:
+    outcomes = set()
+    for first, second in itertools.pairwise(runs()):
+        found = [findings(run) for run in (first, second)]
+        outcome = reproduction.compare(first, second).outcome
+        outcomes.add(outcome)
+        leaders = [{row.slug for row in of.leaders} for of in found]
+        if outcome == "reproduced":
+            assert all(of.is_usable for of in found) and leaders[0] == leaders[1]
+        if outcome == "refuted":
+            assert all(of.tells for of in found) and leaders[0] != leaders[1]
+    assert {"reproduced", "unknown"} <= outcomes
