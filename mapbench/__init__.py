@@ -55,9 +55,9 @@ def compare(
     parameters with defaults are the sizes that ``size`` can change. ``strategies`` are written as on the command line,
     ``budget`` is seconds until the verdict; None: about 12, and up to 60 while the answer is not usable. ``batched`` is
     a rewrite for the whole batch, ``reference`` gives its right results in NumPy. ``title`` stands in place of the
-    function's name, and ``presets`` are sizes by name, as in ``{"Small": {"batch": 10}}``. ``allocator``: ``pool`` times
-    with freed memory kept in the process, as ``TF_CPU_ALLOCATOR_USE_BFC=true`` does it, ``default`` without. Progress
-    goes to stderr, unless ``quiet``. An interrupt ends the measuring, and what is known by then is returned.
+    function's name, and ``presets`` are sizes by name, as in ``{"Small": {"batch": 10}}``. ``allocator``: ``pool``
+    times with freed memory kept in the process, as ``TF_CPU_ALLOCATOR_USE_BFC=true`` does it, ``default`` without.
+    Progress goes to stderr, unless ``quiet``. An interrupt ends the measuring, and what is known by then is returned.
 
     Raises `NotSendable` or `RequestError`, both ValueErrors, with a sentence.
     """
