@@ -380,7 +380,7 @@ def test_headline_word_rows_and_table_do_not_contradict_each_other() -> None:
 def test_a_verdict_is_reproduced_only_by_a_run_that_says_the_same_of_itself() -> None:
     outcomes = set()
     every = [*runs()]
-    for first, second in [*itertools.pairwise(every), *zip(every, every)]:
+    for first, second in [*itertools.pairwise(every), *((run, run) for run in every)]:
         found = [findings(run) for run in (first, second)]
         outcome = reproduction.compare(first, second).outcome
         outcomes.add(outcome)
